@@ -1,0 +1,54 @@
+# Everything a fresh machine needs: Python 3.11 or newer with venv, and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TRAIN_FLAGS ?=
+
+.PHONY: train test lint types check bench format clean
+
+## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
+train: $(VENV)/.installed
+	$(BIN)/stepglass train $(TRAIN_FLAGS)
+	$(BIN)/stepglass sample out-quick --prompt="ROMEO:" --max_new_tokens=300
+
+## the tests, under five minutes on two cores
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+## what CI runs
+check: lint types test
+
+## speed, as ratios measured in one run; set NANOGPT_DIR to a checkout of nanoGPT to measure against it
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/memory.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed, found $$($(PYTHON) --version); try make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' || \
+	  { echo "error: Python's venv module is missing; on Debian or Ubuntu: sudo apt-get install python3-venv"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,88 @@
+"""Writes that a crash cannot tear.
+
+A file appears whole or not at all: temporary name in the same folder, fsync, rename, fsync of the
+folder. A rename alone orders nothing on disk, and an fsync of the file alone does not save its
+name.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+def fsync_directory(path: Path) -> None:
+    """Make the names in a folder durable. Windows cannot open folders and needs no such call."""
+    if os.name == "nt":
+        return
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a new file and wait until the disk has it. The name must be free."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to that becomes `path` when the block ends well, and vanishes when it does
+    not.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    fsync_directory(path.parent)
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON for people and programs: sorted, indented, and strict (no NaN)."""
+    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a JSON file; readers see the old one or the new one."""
+    with replacing(path) as file:
+        file.write(json_bytes(value))
+
+
+def read_json(path: Path, max_bytes: int = 1 << 28) -> Any:
+    """Read a JSON file. Raises OSError or ValueError; the caller knows what the file was for."""
+    if path.stat().st_size > max_bytes:
+        raise ValueError(f"larger than {max_bytes} bytes")
+    with open(path, "rb") as file:
+        return parse_json(file.read())
+
+
+def parse_json(data: bytes) -> Any:
+    """Strict JSON: no NaN, no key twice. Raises ValueError."""
+    try:
+        return json.loads(data, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = dict(pairs)
+    if len(keys) != len(pairs):
+        raise ValueError("a key stands twice")
+    return keys

@@ -1,0 +1,212 @@
+"""The `stepglass` command: one thin function for each verb.
+
+Nothing heavy is imported until a verb needs it, so `--help` answers at once. This is the only
+module that prints errors and turns them into exit codes: 0 done, 1 the run failed, 2 the input is
+at fault.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import stepglass
+from stepglass.errors import ConfigError, StepglassError
+
+USAGE = """\
+Stepglass trains a GPT from scratch and shows where every millisecond went.
+
+  stepglass prepare NAME|PATH...                          text ->
+  data/NAME/{train.bin,val.bin,meta.json} stepglass train [DATASET] [CONFIG ...] [--key=value ...]
+  train; nanoGPT's command lines work unchanged stepglass sample RUN [--prompt=...
+  --num_samples=...]   write text with a trained model
+
+`stepglass VERB --help` lists a verb's settings. Start with: stepglass train
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    verbs: dict[str, Callable[[list[str]], None]] = {
+        "prepare": prepare,
+        "train": train,
+        "sample": sample,
+    }
+    try:
+        if not words or words[0] in ("--help", "-h", "help"):
+            print(USAGE, end="")
+        elif words[0] == "--version":
+            print(f"stepglass {stepglass.__version__}")
+        elif words[0] in verbs:
+            verbs[words[0]](words[1:])
+        else:
+            raise ConfigError(f"unknown command {words[0]!r}; expected one of {', '.join(verbs)}")
+    except StepglassError as error:
+        sys.stdout.flush()
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the reader left: nobody to tell
+        return 0
+    return 0
+
+
+def wants_help(argv: list[str]) -> bool:
+    return "--help" in argv or "-h" in argv
+
+
+def prepare(argv: list[str]) -> None:
+    """Make a data set."""
+    from stepglass.data.prepare import PREPARE_SETTINGS  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass prepare NAME|PATH... [--key=value ...]\n")
+        print(
+            "NAME is shakespeare, tinyshakespeare or pystdlib; PATH is a text file, a folder or a "
+            "glob.\n"
+        )
+        print("\n".join(PREPARE_SETTINGS.help_lines()))
+        return
+    words, given = PREPARE_SETTINGS.parse(argv)
+    if not words:
+        raise ConfigError(
+            "expected the name of a data set or a text file; try: stepglass prepare shakespeare"
+        )
+    _prepare(words, PREPARE_SETTINGS.build(given))
+
+
+def _prepare(words: list[str], cfg: object) -> None:
+    from stepglass.data import prepare as module  # noqa: PLC0415
+
+    assert isinstance(cfg, module.PrepareConfig)
+    report = _Progress()
+    done = module.prepare(words, cfg, report)
+    report.finish()
+    for note in done.notes:
+        print(f"note: {note}")
+    splits = ", ".join(
+        f"{name} {done.meta['splits'][name]['tokens']:,} tokens" for name in ("train", "val")
+    )
+    print(
+        f"{done.folder}: {splits}, vocabulary {done.meta['vocab_size']:,} "
+        f"({done.meta['tokenizer']['kind']})",
+        flush=True,
+    )
+
+
+class _Progress:
+    """How far a preparation is: in place on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + (0.2 if self._is_terminal else 5.0)
+        self._shown = False
+
+    def __call__(self, doing: str, done: int, total: int) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + (0.2 if self._is_terminal else 5.0)
+        text = f"{doing}: {100 * done / max(total, 1):3.0f}% of {total / 1e6:,.1f} MB"
+        print(
+            f"\r{text}" if self._is_terminal else text,
+            end="" if self._is_terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+        self._shown = self._is_terminal
+
+    def finish(self) -> None:
+        if self._shown:
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def train(argv: list[str]) -> None:
+    """Train a model."""
+    from stepglass import config  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass train [DATASET] [CONFIG.toml|CONFIG.py ...] [--key=value ...]\n")
+        print(
+            f"With no config file the settings start from a recipe: "
+            f"{', '.join(config.recipe_names())}, or none.\n"
+        )
+        print("\n".join(config.TRAIN_SETTINGS.help_lines()))
+        return
+    from stepglass.clock import PhaseClock  # noqa: PLC0415
+    from stepglass.console import Console  # noqa: PLC0415
+
+    clock, console = PhaseClock(), Console()
+    with clock.phase("warmup"):
+        command = config.read_command_line(argv)
+        recipe = command.value("recipe")
+        if command.wants_recipe_by_device():
+            from stepglass import device  # noqa: PLC0415
+
+            kind, _ = device.pick_type(command.value("device"))
+            recipe = "quick" if kind == "cpu" else "shakespeare_char"
+            console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
+        cfg = config.resolve(command, "none" if recipe == "auto" else recipe)
+        from stepglass.data import dataset  # noqa: PLC0415
+        from stepglass.data.prepare import PrepareConfig  # noqa: PLC0415
+
+        if dataset.is_missing(cfg.dataset):
+            _prepare([cfg.dataset], PrepareConfig())
+        from stepglass import train as trainer  # noqa: PLC0415
+        from stepglass.session import set_up  # noqa: PLC0415
+
+        session = set_up(cfg, argv, clock, console)
+    trainer.run(session)
+
+
+def sample(argv: list[str]) -> None:
+    """Write text with a trained model."""
+    from stepglass.config import SAMPLE_SETTINGS  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass sample RUN [--key=value ...]\n")
+        print("\n".join(SAMPLE_SETTINGS.help_lines()))
+        return
+    words, given = SAMPLE_SETTINGS.parse(argv)
+    if len(words) > 1 or (words and "out_dir" in given):
+        raise ConfigError(
+            f"expected one run directory, found "
+            f"{[*words, *(['--out_dir'] if 'out_dir' in given else [])]}"
+        )
+    cfg = SAMPLE_SETTINGS.build(given)
+
+    import torch  # noqa: PLC0415
+
+    from stepglass import device  # noqa: PLC0415
+    from stepglass import sample as sampler  # noqa: PLC0415
+    from stepglass.console import printable  # noqa: PLC0415
+
+    kind, _ = device.pick_type(cfg.device)
+    loaded = sampler.load_run(Path(words[0] if words else cfg.out_dir), torch.device(kind))
+    prompt = (cfg.start or cfg.prompt).replace("\\n", "\n")
+    ids = sampler.encode_prompt(prompt, loaded.tokenizer)
+    show = printable if sys.stdout.isatty() else str
+    for index in range(cfg.num_samples):
+        if index:
+            print("---------------")
+        decoder = sampler.Decoder(loaded.tokenizer)
+        sys.stdout.write(show(loaded.tokenizer.decode(ids)))
+        for token in sampler.generate(
+            loaded.model,
+            ids,
+            max_new_tokens=cfg.max_new_tokens,
+            temperature=cfg.temperature,
+            top_k=cfg.top_k,
+            top_p=cfg.top_p,
+            seed=cfg.seed + index,
+            vocab_size=loaded.tokenizer.vocab_size,
+        ):
+            sys.stdout.write(show(decoder.text(token)))
+            sys.stdout.flush()
+        print()

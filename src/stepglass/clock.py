@@ -1,0 +1,196 @@
+"""A clock whose phases add up to the wall clock.
+
+Every nanosecond since the clock started belongs to exactly one phase. Phases may nest: the inner
+one is charged, the outer one pauses. What no phase claims is `other`. `lap()` closes a window and
+returns what happened in it, so the windows of a run add up too:
+
+    clock = PhaseClock()
+    with clock.phase("data"):
+        x, y = batch(step)
+    lap = clock.lap()
+    assert lap.wall_ns == sum(lap.phases.values())
+
+The clock reads the host's time. On a device that works asynchronously the host's view of a phase is
+the time to queue the work, so a `DeviceTimer` may leave marks on the device at the same edges; they
+are read later, when the device has passed them. The clock never waits for a device.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol
+
+PHASES = (
+    "warmup",
+    "data",
+    "forward_backward",
+    "optimizer",
+    "eval",
+    "checkpoint",
+    "log",
+    "gc",
+    "other",
+)
+STEP_PHASES = ("data", "forward_backward", "optimizer")  # what `time` in the console means
+
+
+class DeviceTimer(Protocol):
+    """Marks in a device's queue of work, and the time between two of them."""
+
+    def mark(self) -> Any:
+        """Queue a mark and return at once."""
+
+    def elapsed_ms(self, start: Any, end: Any) -> float | None:
+        """Device time between two marks, or None while the device has not reached `end`."""
+
+    def recycle(self, mark: Any) -> None:
+        """Hand a mark back; it will not be read again."""
+
+
+@dataclass
+class Lap:
+    """One window of time: `wall_ns` is exactly the sum of `phases`, `other` included."""
+
+    wall_ns: int
+    phases: dict[str, int]  # nanoseconds, only phases that took any
+    device_phases: dict[str, float] | None = (
+        None  # milliseconds, where the device keeps its own time
+    )
+    _marks: list[tuple[Any, str]] = field(default_factory=list, repr=False)
+    _timer: DeviceTimer | None = field(default=None, repr=False)
+
+    @property
+    def wall_ms(self) -> float:
+        return self.wall_ns / 1e6
+
+    def phases_ms(self) -> dict[str, float]:
+        return {name: ns / 1e6 for name, ns in self.phases.items()}
+
+    def step_ms(self) -> float:
+        """The training step alone: no evaluation, no checkpoint, no warm-up."""
+        if self.device_phases is not None:
+            return sum(self.device_phases.get(name, 0.0) for name in STEP_PHASES)
+        return sum(self.phases.get(name, 0) for name in STEP_PHASES) / 1e6
+
+    def is_settled(self) -> bool:
+        """True once the device has passed this window; fills `device_phases` the first time."""
+        if self._timer is None or self.device_phases is not None:
+            return True
+        device_phases: dict[str, float] = {}
+        if self._timer.elapsed_ms(self._marks[0][0], self._marks[-1][0]) is None:
+            return False
+        for (start, name), (end, _) in zip(self._marks, self._marks[1:], strict=False):
+            elapsed = self._timer.elapsed_ms(start, end)
+            assert elapsed is not None, "marks are passed in order"
+            device_phases[name] = device_phases.get(name, 0.0) + elapsed
+        for mark, _ in self._marks[:-1]:  # the last mark is the first of the next window
+            self._timer.recycle(mark)
+        self.device_phases = device_phases
+        self._marks = []
+        return True
+
+
+class _Phase:
+    """Re-usable context manager: entering a phase allocates nothing."""
+
+    __slots__ = ("_clock", "_name")
+
+    def __init__(self, clock: "PhaseClock", name: str) -> None:
+        self._clock = clock
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._clock._enter(self._name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._clock._leave()
+
+
+class PhaseClock:
+    """Charges every nanosecond to one phase. Not thread-safe: it times one thread, the one that
+    trains.
+    """
+
+    def __init__(self, now: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._now = now
+        self._phases = {name: _Phase(self, name) for name in PHASES}
+        self._stack = ["other"]
+        self._window: dict[str, int] = {}
+        self._total: dict[str, int] = {}
+        self._timer: DeviceTimer | None = None
+        self._marks: list[tuple[Any, str]] = []
+        self.num_switches = 0
+        self._started = self._last = now()
+
+    def phase(self, name: str) -> _Phase:
+        """Context manager: time inside it belongs to `name`."""
+        return self._phases[name]
+
+    def attach(self, timer: DeviceTimer) -> None:
+        """Leave marks on a device from now on; what happened before stays in host time."""
+        self._timer = timer
+        self._marks = [(timer.mark(), self._stack[-1])]
+
+    def lap(self) -> Lap:
+        """Close the current window and open the next one at the same instant."""
+        self._charge()
+        window, self._window = self._window, {}
+        for name, ns in window.items():
+            self._total[name] = self._total.get(name, 0) + ns
+        lap = Lap(wall_ns=sum(window.values()), phases=window)
+        if self._timer is not None:
+            lap._timer, lap._marks = self._timer, self._marks
+            mark = self._timer.mark()
+            lap._marks.append((mark, "end"))
+            self._marks = [(mark, self._stack[-1])]
+        return lap
+
+    def total(self) -> Lap:
+        """The whole run so far, closed windows and the open one."""
+        self._charge()
+        phases = dict(self._total)
+        for name, ns in self._window.items():
+            phases[name] = phases.get(name, 0) + ns
+        return Lap(wall_ns=self._last - self._started, phases=phases)
+
+    def spent_ns(self, name: str) -> int:
+        """What a phase has taken since the clock started."""
+        self._charge()
+        return self._total.get(name, 0) + self._window.get(name, 0)
+
+    def _charge(self) -> None:
+        now = self._now()
+        name = self._stack[-1]
+        self._window[name] = self._window.get(name, 0) + now - self._last
+        self._last = now
+
+    def _enter(self, name: str) -> None:
+        self._charge()
+        self._stack.append(name)
+        self._switched()
+
+    def _leave(self) -> None:
+        self._charge()
+        self._stack.pop()
+        self._switched()
+
+    def _switched(self) -> None:
+        self.num_switches += 1
+        if self._timer is not None:
+            self._marks.append((self._timer.mark(), self._stack[-1]))
+
+
+def cost_per_switch_ns(rounds: int = 200) -> float:
+    """What entering or leaving a phase costs on this machine, measured on a clock of its own."""
+    clock = PhaseClock()
+    start = time.perf_counter_ns()
+    for _ in range(rounds):
+        with clock.phase("data"):
+            pass
+    return (time.perf_counter_ns() - start) / (2 * rounds)

@@ -1,0 +1,299 @@
+"""What a training run can be told, and how the answer is put together.
+
+Order: defaults < recipe (or, when resuming, the run's own settings) < config files < flags. Names
+and defaults are nanoGPT's; where its meaning is a trap, the help says what we do. Nothing here
+allocates, imports torch or touches a device: a wrong setting ends the run before it has begun.
+"""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from stepglass import atomic, nanogpt_config
+from stepglass.errors import CheckpointError, ConfigError, os_reason
+from stepglass.settings import Given, Settings, setting
+
+MODEL_KEYS = ("model", "n_layer", "n_head", "n_embd", "block_size", "bias")
+MAX_CONFIG_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Everything `stepglass train` can be told."""
+
+    out_dir: str = setting("out", "the run directory: log, checkpoints, settings")
+    eval_interval: int = setting(
+        2000, "evaluate every so many iterations, and at the end", minimum=1
+    )
+    log_interval: int = setting(
+        1, "print every so many iterations; the run log has all of them", minimum=1
+    )
+    eval_iters: int = setting(
+        200,
+        "batches in an evaluation of each split, always the same ones; the whole split if it has "
+        "fewer",
+        minimum=1,
+    )
+    eval_only: bool = setting(False, "evaluate once and stop")
+    always_save_checkpoint: bool = setting(
+        True,
+        "save after every evaluation; False: only when the validation loss improved. The best is "
+        "always kept",
+    )
+    init_from: str = setting(
+        "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
+    )
+    wandb_log: bool = setting(
+        False, "nanoGPT's switch for wandb; read, but every number is in run.jsonl"
+    )
+    wandb_project: str = setting("owt", "nanoGPT's wandb project")
+    wandb_run_name: str = setting("gpt2", "nanoGPT's wandb run name")
+    dataset: str = setting(
+        "openwebtext", "a folder in data/, made by `stepglass prepare` or by nanoGPT"
+    )
+    gradient_accumulation_steps: int = setting(40, "micro-batches in one update", minimum=1)
+    batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
+    block_size: int = setting(
+        1024, "tokens in a sequence: the longest context the model sees", minimum=1
+    )
+    model: Literal["gpt2"] = setting("gpt2", "architecture: gpt2 is nanoGPT's and OpenAI's")
+    n_layer: int = setting(12, "transformer blocks", minimum=1, maximum=10_000)
+    n_head: int = setting(12, "attention heads; must divide n_embd", minimum=1)
+    n_embd: int = setting(768, "width of the model", minimum=1, maximum=1_000_000)
+    dropout: float = setting(
+        0.0, "share of activations dropped in training", minimum=0, maximum=0.99
+    )
+    bias: bool = setting(False, "biases in Linear and LayerNorm, as in GPT-2")
+    learning_rate: float = setting(6e-4, "peak learning rate, reached after the warm-up", above=0)
+    max_iters: int = setting(600_000, "exactly so many updates (nanoGPT does one more)", minimum=0)
+    weight_decay: float = setting(0.1, "decay of matrices and embeddings", minimum=0)
+    beta1: float = setting(0.9, "AdamW's first beta", minimum=0, maximum=0.999999)
+    beta2: float = setting(0.95, "AdamW's second beta", minimum=0, maximum=0.999999)
+    grad_clip: float = setting(1.0, "clip the gradient's norm at this; 0: do not", minimum=0)
+    decay_lr: bool = setting(True, "warm up and decay the learning rate; False: keep it constant")
+    warmup_iters: int = setting(2000, "iterations of linear warm-up", minimum=0)
+    lr_decay_iters: int = setting(
+        600_000, "iteration at which min_lr is reached; usually max_iters", minimum=1
+    )
+    min_lr: float = setting(6e-5, "learning rate at the end of the decay", minimum=0)
+    backend: str = setting("nccl", "nanoGPT's process group backend; one process needs none")
+    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "number format of matrix work"
+    )
+    compile: bool | Literal["auto"] = setting(
+        "auto", "torch.compile the model; auto: where it pays"
+    )
+    seed: int = setting(
+        1337,
+        "batches, initial weights and dropout all follow from it",
+        minimum=0,
+        maximum=2**63 - 1,
+    )
+    recipe: str = setting(
+        "auto", "named settings to start from; auto: by device when no config file is given"
+    )
+
+    def used(self) -> list[str]:
+        """The settings this run will use: only these are held to their ranges."""
+        unused = set() if self.decay_lr else {"warmup_iters", "lr_decay_iters", "min_lr"}
+        return [field.name for field in dataclasses.fields(self) if field.name not in unused]
+
+    def check(self) -> None:
+        """Hold settings against each other."""
+        if self.n_embd % self.n_head:
+            raise ConfigError(
+                f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
+            )
+        if self.decay_lr and self.min_lr > self.learning_rate:
+            raise ConfigError(
+                f"min_lr={self.min_lr:g} must not be above learning_rate={self.learning_rate:g}; "
+                f"lower it, or keep the rate constant with --decay_lr=False"
+            )
+        if self.decay_lr and self.warmup_iters > self.lr_decay_iters:
+            raise ConfigError(
+                f"warmup_iters={self.warmup_iters} must not be above "
+                f"lr_decay_iters={self.lr_decay_iters}; lower it"
+            )
+        if not self.out_dir:
+            raise ConfigError("out_dir expects a folder, found ''")
+
+    @property
+    def tokens_per_iter(self) -> int:
+        return self.gradient_accumulation_steps * self.batch_size * self.block_size
+
+
+TRAIN_SETTINGS = Settings(TrainConfig)
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """A `stepglass train` command line, read but not yet joined with a recipe."""
+
+    files: dict[str, Given]
+    flags: dict[str, Given]
+    has_files: bool
+
+    def value(self, key: str) -> Any:
+        """A setting as the user gave it, else its default."""
+        item = self.flags.get(key) or self.files.get(key)
+        return item.value if item else TRAIN_SETTINGS.default(key)
+
+    def is_given(self, key: str) -> bool:
+        return key in self.flags or key in self.files
+
+    def wants_recipe_by_device(self) -> bool:
+        return (
+            self.value("recipe") == "auto"
+            and not self.has_files
+            and self.value("init_from") != "resume"
+        )
+
+
+def read_command_line(argv: list[str]) -> CommandLine:
+    """Words are config files (.toml, .py) or the name of a data set; the rest is `--key=value`."""
+    words, flags = TRAIN_SETTINGS.parse(argv)
+    files: dict[str, Given] = {}
+    has_files = False
+    for word in words:
+        if word.endswith((".toml", ".py")):
+            has_files = True
+            files |= read_config_file(Path(word), {key: item.value for key, item in files.items()})
+        elif "dataset" in flags:
+            raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
+        else:
+            flags["dataset"] = Given(word, "data set")
+    return CommandLine(files, flags, has_files)
+
+
+def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
+    """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
+    try:
+        if not path.is_file():
+            raise ConfigError(
+                f"{path}: expected a config file, found "
+                f"{'a folder' if path.is_dir() else 'nothing'}"
+            )
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(
+                f"{path}: expected a config file under 1 MB, found {path.stat().st_size} bytes"
+            )
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected UTF-8 text, found byte 0x{error.object[error.start]:02x}"
+        ) from error
+    if path.suffix == ".py":
+        defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
+        values = nanogpt_config.read(text, str(path), defaults | known, TRAIN_SETTINGS)
+    else:
+        values = read_toml(text, str(path))
+    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
+
+
+def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
+    """The keys of a TOML file, flat."""
+    try:
+        return {key: (value, place) for key, value in tomllib.loads(text).items()}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{place}: not valid TOML: {error}") from error
+
+
+def recipe_names() -> list[str]:
+    folder = resources.files("stepglass") / "recipes"
+    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+def read_recipe(name: str) -> dict[str, Given]:
+    """The settings of a recipe that ships with the package; `none` has no settings."""
+    if name == "none":
+        return {}
+    if name not in recipe_names():
+        raise ConfigError(
+            f"--recipe expects one of {', '.join([*recipe_names(), 'none'])}, found {name!r}"
+        )
+    text = (resources.files("stepglass") / "recipes" / f"{name}.toml").read_text()
+    values = read_toml(text, f"recipe {name}")
+    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
+
+
+def resolve(command: CommandLine, recipe: str) -> TrainConfig:
+    """Join a command line with a recipe or, when resuming, with the run's own settings."""
+    base: dict[str, Given] = {}
+    if command.value("init_from") == "resume":
+        base = saved_settings(Path(command.value("out_dir")))
+        for key in MODEL_KEYS:
+            if key in base and command.is_given(key) and command.value(key) != base[key].value:
+                raise ConfigError(
+                    f"{key}={command.value(key)!r}: the run in {command.value('out_dir')!r} has "
+                    f"{base[key].value!r}; leave it out, or start over with --init_from=scratch"
+                )
+    else:
+        base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
+    flags = {key: item for key, item in command.flags.items() if key != "recipe"}
+    files = {key: item for key, item in command.files.items() if key != "recipe"}
+    config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
+    if config.init_from not in ("scratch", "resume"):
+        raise ConfigError(
+            f"init_from expects scratch or resume, found {config.init_from!r}; "
+            f"OpenAI's GPT-2 weights cannot be loaded yet"
+        )
+    return config
+
+
+def saved_settings(out_dir: Path) -> dict[str, Given]:
+    """The settings in a run directory's config.json."""
+    path = out_dir / "config.json"
+    try:
+        saved = atomic.read_json(path)
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{out_dir}: nothing to resume: expected a run directory with config.json, found none; "
+            f"start one with --init_from=scratch"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(saved, dict):
+        raise CheckpointError(
+            f"{path}: expected a JSON object of settings, found {type(saved).__name__}"
+        )
+    # What the earlier command was asked to do once is not part of the run.
+    saved = {key: value for key, value in saved.items() if key not in ("init_from", "eval_only")}
+    return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig:
+    """Everything `stepglass sample` can be told."""
+
+    out_dir: str = setting(
+        "out", "the run directory, as nanoGPT names it; or give it as the first word"
+    )
+    prompt: str = setting("\n", "text to go on from; FILE:name reads it from a file")
+    start: str = setting("", "nanoGPT's name for prompt")
+    num_samples: int = setting(1, "how many texts", minimum=1)
+    max_new_tokens: int = setting(500, "length of each text in tokens", minimum=1)
+    temperature: float = setting(
+        0.8, "below 1: safer, above 1: wilder, 0: always the likeliest", minimum=0
+    )
+    top_k: int = setting(200, "choose among this many likeliest tokens; 0: all", minimum=0)
+    top_p: float = setting(
+        1.0, "choose among the likeliest tokens that together have this probability", above=0
+    )
+    seed: int = setting(1337, "same seed, same text", minimum=0, maximum=2**63 - 1)
+    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+
+    def used(self) -> list[str]:
+        return [field.name for field in dataclasses.fields(self)]
+
+    def check(self) -> None:
+        if self.start and self.prompt != "\n":
+            raise ConfigError("--prompt and --start mean the same; keep one")
+
+
+SAMPLE_SETTINGS = Settings(SampleConfig)

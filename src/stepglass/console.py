@@ -1,0 +1,126 @@
+"""What a person sees while a run goes on.
+
+Plain lines, nanoGPT's and ours beside them, whenever the output is not a terminal: tools made for
+nanoGPT's log read them. On a terminal the iteration lines become a progress bar with the ledger
+beneath it; its remaining time counts evaluations and checkpoints in, because it is measured on
+the wall clock.
+
+Records come in, text goes out: nothing is computed here that the run log does not have.
+"""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+from stepglass import ledger, units
+from stepglass.clock import Lap
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+REFRESH_S = 0.25
+
+
+class Console:
+    """Prints a run: lines, or a bar on a terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._live: Live | None = None
+        self._last_refresh = 0.0
+        self._first_iter = self._last_iter = 0
+        self._started = 0.0
+
+    def say(self, line: str) -> None:
+        """A line of its own."""
+        if self._live is not None:
+            self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(line, file=self._stream, flush=True)
+
+    def start_progress(self, first_iter: int, max_iters: int) -> None:
+        """From here on there are iterations to show."""
+        self._first_iter, self._last_iter = first_iter, max_iters
+        self._started = time.perf_counter()
+        if self._stream.isatty():
+            from rich.console import Console as RichConsole  # noqa: PLC0415
+            from rich.live import Live  # noqa: PLC0415
+
+            self._live = Live(
+                console=RichConsole(file=self._stream), auto_refresh=False, transient=True
+            )
+            self._live.start()
+
+    def stop_progress(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def iteration(
+        self, record: dict[str, Any], step_ms: float, is_logged: bool, total: Lap
+    ) -> None:
+        """One training iteration."""
+        text = (
+            f"iter {record['iter']}: loss {units.loss(record['loss'])}, "
+            f"time {units.milliseconds(step_ms)}, mfu {units.percent(record['mfu'])}"
+        )
+        if self._live is None:
+            if is_logged:
+                self.say(text)
+        elif time.perf_counter() - self._last_refresh >= REFRESH_S:
+            self._last_refresh = time.perf_counter()
+            self._draw(record["iter"] + 1, text, total)
+
+    def _draw(self, done: int, text: str, total: Lap) -> None:
+        from rich.console import Group  # noqa: PLC0415
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        assert self._live is not None
+        elapsed_ms = (time.perf_counter() - self._started) * 1000
+        left_ms = elapsed_ms / (done - self._first_iter) * (self._last_iter - done)
+        shares = "  ".join(
+            f"{row.phase} {units.percent(row.share, 1)}" for row in ledger.rows(total) if row.ms > 0
+        )
+        self._live.update(
+            Group(
+                ProgressBar(total=self._last_iter, completed=done, width=60),
+                Text(f"{text}   {done}/{self._last_iter}, {units.duration(left_ms)} left"),
+                Text(f"{units.duration(total.wall_ms)}: {shares}", style="dim"),
+            ),
+            refresh=True,
+        )
+
+    def evaluation(self, record: dict[str, Any]) -> None:
+        """nanoGPT's line, and what it hides: what the evaluation cost and how sure it is."""
+        step, val = record["iter"], units.loss(record["val_loss"])
+        self.say(f"step {step}: train loss {units.loss(record['train_loss'])}, val loss {val}")
+        self.say(
+            f"eval {step}: {units.duration(record['wall_ms'])}, val loss {val} ± "
+            f"{units.loss(record['val_se'])} "
+            f"({record['windows']} windows)"
+        )
+
+    def checkpoint(self, record: dict[str, Any], out_dir: str) -> None:
+        self.say(f"saving checkpoint to {out_dir}")
+        best = ", the best so far" if record["is_best"] else ""
+        self.say(
+            f"checkpoint {record['iter']}: stalled {units.duration(record['stall_ms'])}, "
+            f"{units.size(record['bytes'])}{best}"
+        )
+
+    def ledger(self, total: Lap) -> None:
+        self.say("where the time went:")
+        for line in ledger.table(total):
+            self.say(line)
+
+
+def printable(text: str) -> str:
+    """Text that cannot move the cursor or recolour a terminal, whatever a model has come up with.
+
+    >>> printable("a\\x1b[31mb\\n\\tc")
+    'a?[31mb\\n\\tc'
+    """
+    return "".join(
+        "?" if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text
+    )

@@ -1,0 +1,245 @@
+"""Text into `data/NAME/{train.bin,val.bin,meta.json}`.
+
+Two passes over the source, a few megabytes at a time, whatever its size: the first counts
+characters and finds the alphabet, the second encodes and writes. Files appear under their names
+only when all of them are complete. The last `val_fraction` of the text is for validation, as in
+nanoGPT.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from stepglass import atomic
+from stepglass.data import sources, tokenizer
+from stepglass.data.sources import Source
+from stepglass.data.tokenizer import CharTokenizer, Tokenizer
+from stepglass.errors import ConfigError, DataError, os_reason
+from stepglass.settings import Settings, setting
+
+SCHEMA = 1
+BPE_SAMPLE_BYTES = 1 << 26  # text that bpe learns from: more changes few merges and costs memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareConfig:
+    """Everything `stepglass prepare` can be told."""
+
+    tokenizer: Literal["char", "bpe", "gpt2"] = setting(
+        "char", "char, bpe (learned from the text) or gpt2"
+    )
+    vocab_size: int = setting(4096, "size of a bpe vocabulary", minimum=258, maximum=2**31 - 1)
+    val_fraction: float = setting(
+        0.1, "share of the text kept for validation", above=0, maximum=0.9
+    )
+    name: str = setting("", "name of the data set; empty: from the text's own name")
+    data_dir: str = setting("data", "folder the data set's folder is made in")
+
+    def used(self) -> list[str]:
+        return ["val_fraction", "vocab_size"] if self.tokenizer == "bpe" else ["val_fraction"]
+
+    def check(self) -> None:
+        if self.name and (self.name != Path(self.name).name or self.name in (".", "..")):
+            raise ConfigError(f"--name expects a plain folder name, found {self.name!r}")
+
+
+PREPARE_SETTINGS = Settings(PrepareConfig)
+
+Progress = Callable[[str, int, int], None]  # what is being done, bytes done, bytes in all
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was written, for the report to the user."""
+
+    folder: Path
+    meta: dict[str, Any]
+    notes: list[str]
+
+
+def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepared:
+    """Make a data set of the text that `words` stand for."""
+    data_dir = Path(cfg.data_dir)
+    source = sources.find(words, data_dir)
+    folder = data_dir / (cfg.name or source.name)
+    stream = TextStream(source, cfg.tokenizer, progress)
+    scan = stream.scan()
+    num_train = int(scan.num_chars * (1 - cfg.val_fraction))
+    if scan.num_chars < 2 or num_train < 1 or num_train >= scan.num_chars:
+        raise DataError(
+            f"{words[0]}: expected text for training and validation, found {scan.num_chars} "
+            "characters"
+        )
+    if len(scan.alphabet) < 2 or not any(not char.isspace() for char in scan.alphabet):
+        raise DataError(
+            f"{words[0]}: expected text to learn from, found only "
+            f"{' '.join(map(repr, sorted(scan.alphabet)[:5]))}"
+        )
+    codec = make_tokenizer(cfg, stream, scan)
+    is_new = not folder.exists()
+    try:
+        meta = write(folder, codec, stream, num_train, source, scan)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written: {os_reason(error)}") from error
+    finally:
+        if is_new and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    return Prepared(folder, meta, source.notes)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the first pass saw."""
+
+    num_chars: int
+    alphabet: set[str]
+    sha256: str
+
+
+class TextStream:
+    """The source's text in pieces; None stands between two documents."""
+
+    def __init__(self, source: Source, kind: str, progress: Progress) -> None:
+        self._source = source
+        self._kind = kind
+        self._progress = progress
+
+    def pieces(self, doing: str, digest: "hashlib._Hash") -> Iterator[str | None]:
+        done = 0
+
+        def advance(num_bytes: int) -> None:
+            nonlocal done
+            done += num_bytes
+            self._progress(doing, done, self._source.num_bytes)
+
+        last = ""
+        for index, document in enumerate(self._source.documents):
+            if index and self._kind != "char":
+                yield None
+            elif index and not last.endswith("\n"):
+                yield "\n"  # characters have no end-of-text: documents are kept apart by a line end
+            for text in sources.read_text(document, digest, advance):
+                if text:
+                    last = text
+                    yield text
+
+    def scan(self) -> Scan:
+        digest = hashlib.sha256()
+        seen = np.zeros(tokenizer.UNICODE_SIZE, dtype=bool)
+        num_chars = 0
+        for piece in self.pieces("reading", digest):
+            if piece is not None:
+                num_chars += len(piece)
+                seen[np.frombuffer(piece.encode("utf-32-le"), dtype=np.uint32)] = True
+        return Scan(num_chars, {chr(code) for code in np.flatnonzero(seen)}, digest.hexdigest())
+
+    def sample(self, max_bytes: int) -> Iterator[str]:
+        """Pieces spread evenly over the text, about `max_bytes` of them at most."""
+        every = -(-self._source.num_bytes // max_bytes)
+        for index, piece in enumerate(self.pieces("learning", hashlib.sha256())):
+            if piece is not None and index % every == 0:
+                yield from tokenizer.safe_pieces(piece)
+
+
+def make_tokenizer(cfg: PrepareConfig, stream: TextStream, scan: Scan) -> Tokenizer:
+    """The tokenizer the user asked for."""
+    if cfg.tokenizer == "gpt2":
+        return tokenizer.gpt2()
+    if cfg.tokenizer == "bpe":
+        return tokenizer.train_bpe(stream.sample(BPE_SAMPLE_BYTES), cfg.vocab_size)
+    return CharTokenizer({char: index for index, char in enumerate(sorted(scan.alphabet))})
+
+
+def write(
+    folder: Path, codec: Tokenizer, stream: TextStream, num_train: int, source: Source, scan: Scan
+) -> dict[str, Any]:
+    """The second pass: encode, write, and put the three files in place together."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
+    digest = hashlib.sha256()
+    with ExitStack() as files:
+        # All are renamed when the block ends, the last opened first: meta.json vouches for the
+        # others, so it comes last and is opened first.
+        meta_file = files.enter_context(atomic.replacing(folder / "meta.json"))
+        splits = {
+            name: TokenWriter(
+                files.enter_context(atomic.replacing(folder / f"{name}.bin")), codec, dtype
+            )
+            for name in ("val", "train")
+        }
+        left = num_train
+        for piece in stream.pieces("encoding", digest):
+            if piece is None:
+                splits["train" if left > 0 else "val"].end_document()
+                continue
+            if left > 0:
+                splits["train"].add(piece[:left])
+            if len(piece) > left:
+                splits["val"].add(piece[left:])
+            left = max(0, left - len(piece))
+        for split in splits.values():
+            split.finish()
+        if digest.hexdigest() != scan.sha256:
+            raise DataError(
+                f"{source.documents[0].name}: the text changed while it was read; prepare it again"
+            )
+        meta = {
+            "schema": SCHEMA,
+            "tokenizer": codec.to_json(),
+            "vocab_size": codec.vocab_size,
+            "dtype": dtype.name,
+            "source": {
+                "name": source.name,
+                "documents": len(source.documents),
+                "characters": scan.num_chars,
+                "sha256": scan.sha256,
+            },
+            "splits": {
+                name: {"tokens": split.num_tokens, "sha256": split.digest.hexdigest()}
+                for name, split in splits.items()
+            },
+        }
+        meta_file.write(atomic.json_bytes(meta))
+    return meta
+
+
+class TokenWriter:
+    """Encodes text piece by piece and appends the ids to a file."""
+
+    def __init__(self, file: IO[bytes], codec: Tokenizer, dtype: "np.dtype[Any]") -> None:
+        self._file = file
+        self._codec = codec
+        self._dtype = dtype
+        self._pending = ""
+        self.num_tokens = 0
+        self.digest = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        if isinstance(self._codec, CharTokenizer):
+            self._write(self._codec.encode(text))
+            return
+        text = self._pending + text
+        cut = tokenizer.safe_cut(text, len(text) - 1)  # the last word may go on in the next piece
+        self._pending = text[cut:]
+        self._write(self._codec.encode(text[:cut]))
+
+    def end_document(self) -> None:
+        self.finish()
+        if self._codec.end_of_text is not None:
+            self._write(np.array([self._codec.end_of_text]))
+
+    def finish(self) -> None:
+        text, self._pending = self._pending, ""
+        if text:
+            self._write(self._codec.encode(text))
+
+    def _write(self, ids: "np.ndarray[Any, Any]") -> None:
+        data = ids.astype(self._dtype).tobytes()
+        self.digest.update(data)
+        self._file.write(data)
+        self.num_tokens += ids.size

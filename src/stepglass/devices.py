@@ -1,0 +1,49 @@
+"""Peak FLOP/s of known devices, from devices.csv. No torch: the readers use it too.
+
+A name matches by whole words, so an A10G is not an A10 and an L40 is not an L4. A laptop card
+shares its name with a desktop card twice as fast: without a row of its own it is unknown.
+"""
+
+import csv
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+
+@dataclass(frozen=True)
+class KnownDevice:
+    """A row of the table."""
+
+    name: str
+    tflops: dict[
+        str, float
+    ]  # by number format: bf16 fp16 tf32 fp32; absent where the device has none
+    grade: str
+
+    def peak_flops(self, number_format: str) -> float | None:
+        tflops = self.tflops.get(number_format)
+        return None if tflops is None else tflops * 1e12
+
+
+def find(name: str) -> KnownDevice | None:
+    """The device a name stands for, or None.
+
+    >>> find("NVIDIA GeForce RTX 4070 Ti").peak_flops("bf16")
+    80200000000000.0
+    >>> find("NVIDIA A10G"), find("NVIDIA GeForce RTX 3080 Laptop GPU")
+    (None, None)
+    """
+    words = name.lower()
+    for row in _rows():
+        tokens = row["tokens"].split(";")
+        if "laptop" in words and "laptop" not in tokens:
+            continue
+        if all(re.search(rf"\b{re.escape(token)}\b", words) for token in tokens):
+            formats = {key: float(row[key]) for key in ("bf16", "fp16", "tf32", "fp32") if row[key]}
+            return KnownDevice(row["name"], formats, row["grade"])
+    return None
+
+
+def _rows() -> list[dict[str, str]]:
+    text = (resources.files("stepglass") / "devices.csv").read_text()
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

@@ -1,0 +1,50 @@
+"""The errors a user may see.
+
+    StepglassError          exit code 2: the input is at fault, and the message says how
+    ├── ConfigError         a setting, a flag or a config file
+    ├── DataError           text, a prepared data set, a tokenizer
+    ├── CheckpointError     a run directory or a checkpoint in it
+    ├── DeviceError         a device, a dtype, memory
+    └── TrainingFailed      exit code 1: the input was fine, the run was not
+
+A message is one line: what is wrong, with the value and the place; what was expected; what to
+type next. Anything that is not a StepglassError is a bug of ours and keeps its traceback.
+"""
+
+
+class StepglassError(Exception):
+    """Base of every error that is shown without a traceback."""
+
+    exit_code = 2
+
+
+class ConfigError(StepglassError):
+    """A setting is unknown, malformed, out of range or contradicts another one."""
+
+
+class DataError(StepglassError):
+    """Text or token files cannot be used."""
+
+
+class CheckpointError(StepglassError):
+    """A run directory or checkpoint is missing, damaged or does not fit."""
+
+
+class DeviceError(StepglassError):
+    """The machine has no such device, number format or memory."""
+
+
+class TrainingFailed(StepglassError):
+    """Training itself went wrong: the loss is no longer a number, say."""
+
+    exit_code = 1
+
+
+def os_reason(error: OSError) -> str:
+    """The operating system's words for what went wrong, without Python's decoration.
+
+    >>> os_reason(FileNotFoundError(2, "No such file or directory", "x"))
+    'no such file or directory'
+    """
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]

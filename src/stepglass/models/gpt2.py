@@ -1,0 +1,198 @@
+"""GPT-2, as OpenAI published it and nanoGPT trains it, with their parameter names.
+
+    model = GPT(GPTConfig(vocab_size=65, block_size=64, n_layer=4, n_head=4, n_embd=128))
+    logits, loss = model(idx, targets)       # training: mean loss over all tokens
+    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+
+The model knows nothing of devices, precision, compilation or several processes: those are applied
+from outside. Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from stepglass.models.kvcache import KVCache
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """The shape of a model: with its weights, all that is needed to rebuild it."""
+
+    vocab_size: int
+    block_size: int
+    n_layer: int
+    n_head: int
+    n_embd: int
+    dropout: float = 0.0
+    bias: bool = False
+
+    @property
+    def head_dim(self) -> int:
+        return self.n_embd // self.n_head
+
+    def num_params(self) -> int:
+        """Parameters of the model, counted without building it. The tied head counts once."""
+        C = self.n_embd
+        matrices = 12 * C * C  # qkv 3, attention output 1, MLP 4 + 4
+        norms = 2 * C
+        biases = (3 * C + C + 4 * C + C + 2 * C) if self.bias else 0
+        final_norm = C * (2 if self.bias else 1)
+        return (
+            self.n_layer * (matrices + norms + biases)
+            + final_norm
+            + (self.vocab_size + self.block_size) * C
+        )
+
+    def flops_per_token(self) -> int:
+        """Forward and backward, the PaLM formula 6N + 12 L H Q T (arXiv 2204.02311, appendix B).
+
+        N leaves out the position table, which is looked up, not multiplied; the token table counts,
+        because it is also the head.
+        """
+        N = self.num_params() - self.block_size * self.n_embd
+        return 6 * N + 12 * self.n_layer * self.n_head * self.head_dim * self.block_size
+
+
+class LayerNorm(nn.Module):
+    """LayerNorm whose bias is optional."""
+
+    def __init__(self, width: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
+
+
+class CausalSelfAttention(nn.Module):
+    """Every token attends to itself and to the tokens before it."""
+
+    def __init__(self, config: GPTConfig, layer: int) -> None:
+        super().__init__()
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+        self.n_head = config.n_head
+        self.dropout = config.dropout
+        self.layer = layer
+
+    def forward(self, x: Tensor, cache: KVCache | None) -> Tensor:
+        B, T, C = x.shape
+        q, k, v = (
+            part.view(B, T, self.n_head, -1).transpose(1, 2)
+            for part in self.c_attn(x).split(C, dim=2)
+        )
+        if cache is not None:
+            k, v = cache.update(self.layer, k, v)
+        # One new token may see everything before it: only a prompt or a training sequence needs the
+        # mask.
+        y = F.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=T > 1
+        )  # (B, H, T, D)
+        y = self.c_proj(y.transpose(1, 2).reshape(B, T, C))
+        return F.dropout(y, self.dropout, self.training)
+
+
+class MLP(nn.Module):
+    """Two linear layers with a GELU between, applied to each token by itself."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, bias=config.bias)
+        self.dropout = config.dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(self.c_proj(F.gelu(self.c_fc(x))), self.dropout, self.training)
+
+
+class Block(nn.Module):
+    """Attention, then the MLP, each added to what came in."""
+
+    def __init__(self, config: GPTConfig, layer: int) -> None:
+        super().__init__()
+        self.ln_1 = LayerNorm(config.n_embd, config.bias)
+        self.attn = CausalSelfAttention(config, layer)
+        self.ln_2 = LayerNorm(config.n_embd, config.bias)
+        self.mlp = MLP(config)
+
+    def forward(self, x: Tensor, cache: KVCache | None) -> Tensor:
+        x = x + self.attn(self.ln_1(x), cache)
+        x = x + self.mlp(self.ln_2(x))
+        return x
+
+
+class Transformer(nn.Module):
+    """What lies between tokens and logits. It only holds the parts, under GPT-2's names."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.block_size, config.n_embd)
+        self.h = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
+        self.ln_f = LayerNorm(config.n_embd, config.bias)
+
+
+class GPT(nn.Module):
+    """The whole model."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.transformer = Transformer(config)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.lm_head.weight = (
+            self.transformer.wte.weight
+        )  # tied: one matrix reads tokens in and out
+        self.apply(_init_weights)
+        for name, parameter in self.named_parameters():
+            # The residual stream sums 2L of these: GPT-2 scales them so that it keeps its size.
+            if name.endswith("c_proj.weight"):
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.n_layer))
+
+    def forward(
+        self,
+        idx: Tensor,
+        targets: Tensor | None = None,
+        cache: KVCache | None = None,
+        reduction: str = "mean",
+    ) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the loss when there are targets; `reduction="none"` gives it per token,
+        flat.
+        """
+        start = 0 if cache is None else cache.length
+        position = torch.arange(start, start + idx.size(1), device=idx.device)
+        x = self.transformer.wte(idx) + self.transformer.wpe(position)  # (B, T, C)
+        x = F.dropout(x, self.config.dropout, self.training)
+        for block in self.transformer.h:
+            x = block(x, cache)
+        x = self.transformer.ln_f(x)
+        if targets is None:
+            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
+        logits = self.lm_head(x)  # (B, T, V)
+        loss = F.cross_entropy(
+            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
+        )
+        return logits, loss
+
+    def new_cache(self, dtype: torch.dtype) -> KVCache:
+        """An empty cache for one sequence of this model."""
+        return KVCache(
+            num_layers=self.config.n_layer,
+            num_heads=self.config.n_head,
+            head_dim=self.config.head_dim,
+            max_tokens=self.config.block_size,
+            device=self.lm_head.weight.device,
+            dtype=dtype,
+        )
+
+
+def _init_weights(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)

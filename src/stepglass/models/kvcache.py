@@ -1,0 +1,40 @@
+"""Keys and values of the tokens a model has already read.
+
+Preallocated once, passed in by the caller, and advanced by the caller: a model only writes the part
+that belongs to the tokens it was given. The cache never outlives the function that made it.
+"""
+
+import torch
+from torch import Tensor
+
+
+class KVCache:
+    """Room for `max_tokens` tokens; `length` of them are filled."""
+
+    def __init__(
+        self,
+        *,
+        num_layers: int,
+        num_heads: int,
+        head_dim: int,
+        max_tokens: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        batch: int = 1,
+    ) -> None:
+        shape = (num_layers, batch, num_heads, max_tokens, head_dim)
+        self._keys = torch.zeros(shape, device=device, dtype=dtype)
+        self._values = torch.zeros(shape, device=device, dtype=dtype)
+        self.max_tokens = max_tokens
+        self.length = 0
+
+    def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Store one layer's new keys and values; returns all of that layer's, old and new."""
+        end = self.length + keys.size(2)
+        self._keys[layer, :, :, self.length : end] = keys
+        self._values[layer, :, :, self.length : end] = values
+        return self._keys[layer, :, :, :end], self._values[layer, :, :, :end]
+
+    def advance(self, num_tokens: int) -> None:
+        """Called once after a forward pass, when every layer has stored its part."""
+        self.length += num_tokens

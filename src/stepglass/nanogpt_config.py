@@ -1,0 +1,131 @@
+"""nanoGPT's config files: Python assignments that are read, never executed.
+
+nanoGPT runs its config files with `exec`. The files people share need far less: literals,
+arithmetic, names assigned earlier, and `str(time.time())` for a run name. This reader accepts
+that and refuses the rest with its line number. A name that is no setting may serve as a helper
+inside the file; one that is never used again is a misspelt setting, and says so.
+"""
+
+import ast
+import operator
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stepglass.errors import ConfigError
+from stepglass.settings import Settings
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_CALLS: dict[str, Callable[..., Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "min": min,
+    "max": max,
+    "round": round,
+    "time.time": time.time,
+}
+_MAX_MAGNITUDE = 2**63  # keeps `9**9**9` from eating the machine
+
+
+class _Refused(Exception):
+    """An expression this reader does not evaluate."""
+
+
+def read(
+    text: str, path: str, known: dict[str, Any], settings: Settings
+) -> dict[str, tuple[Any, str]]:
+    """The settings a file assigns, each with the place it was assigned at."""
+    try:
+        tree = ast.parse(text, filename=path)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ConfigError(f"{path} line {line}: not valid Python: {error}") from error
+    names = dict(known)
+    assigned: dict[str, tuple[Any, str]] = {}
+    used: set[str] = set()
+    for statement in tree.body:
+        place = f"{path} line {statement.lineno}"
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            continue  # nothing is imported; a name from it is refused where it is used
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue  # a docstring
+        target, expression = _assignment(statement, place)
+        try:
+            value = _evaluate(expression, names, used)
+        except _Refused as error:
+            raise ConfigError(
+                f"{place}: {error}; config files are read, not run: use plain values"
+            ) from None
+        except (ArithmeticError, ValueError, TypeError, RecursionError) as error:
+            raise ConfigError(f"{place}: {target} cannot be computed: {error}") from error
+        names[target] = value
+        assigned[target] = (value, place)
+    for name, (_, place) in assigned.items():
+        if name not in settings and name not in used:
+            raise ConfigError(f"{place}: unknown setting {name!r}; {settings.hint(name)}")
+    return {name: item for name, item in assigned.items() if name in settings}
+
+
+def _assignment(statement: ast.stmt, place: str) -> tuple[str, ast.expr]:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.expr = statement.targets[0]
+        expression: ast.expr | None = statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        target, expression = statement.target, statement.value
+    else:
+        raise ConfigError(
+            f"{place}: expected `setting = value`, found other Python code, which is never run"
+        )
+    if not isinstance(target, ast.Name) or expression is None:
+        raise ConfigError(f"{place}: expected `setting = value`, found another kind of assignment")
+    return target.id, expression
+
+
+def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            return value
+        case ast.Constant(value=None):
+            return None
+        case ast.Name(id=name):
+            if name not in names:
+                raise _Refused(f"{name!r} is not assigned before it is used")
+            used.add(name)
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_evaluate(operand, names, used)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _evaluate(operand, names, used)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _arithmetic(op, _evaluate(left, names, used), _evaluate(right, names, used))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
+        case ast.JoinedStr(values=parts):
+            return "".join(
+                str(_evaluate(p.value if isinstance(p, ast.FormattedValue) else p, names, used))
+                for p in parts
+            )
+        case ast.Call(func=func, args=args, keywords=[]) if ast.unparse(func) in _CALLS:
+            return _CALLS[ast.unparse(func)](*[_evaluate(arg, names, used) for arg in args])
+    raise _Refused(f"found {ast.unparse(node)[:60]!r}")
+
+
+def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
+    is_text = isinstance(left, str) or isinstance(right, str)
+    if is_text and not isinstance(op, ast.Add):
+        raise _Refused("text can only be joined with +")
+    if isinstance(op, ast.Pow) and (abs(right) > 64 or abs(left) > 1e6):
+        raise _Refused("a power this large")
+    value = _BINARY[type(op)](left, right)
+    if isinstance(value, int) and abs(value) > _MAX_MAGNITUDE:
+        raise _Refused("a number this large")
+    return value

@@ -1,0 +1,127 @@
+"""The run log, `OUT_DIR/run.jsonl`: one JSON object a line, append-only, one writer.
+
+The trainer hands over a record and goes on; a thread encodes and writes at most twice a second.
+Readers follow the file by byte offset and never lock it. A record is a dict with a `kind`; the
+schema is docs/run-log.md. NaN and infinity are not JSON: they become null.
+
+A log that cannot be written must not end a run: the failure is kept in `failure`, and the trainer
+says so.
+"""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stepglass.errors import os_reason
+
+SCHEMA = 1
+FLUSH_INTERVAL_S = 0.5
+
+Record = dict[str, Any]
+
+
+class RunLogWriter:
+    """Appends records from a background thread. Once it is closed, all of them are in the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queue: list[Record] = []
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self.failure: str | None = None
+        self._heal_torn_line()
+        self._thread = threading.Thread(target=self._run, name="run-log")
+        self._thread.start()
+
+    def write(self, record: Record) -> None:
+        """Queue a record. It must not be changed afterwards."""
+        with self._lock:
+            self._queue.append(record)
+
+    def close(self) -> None:
+        """Write what is queued and stop the thread."""
+        self._closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.wait(FLUSH_INTERVAL_S):
+            self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            batch, self._queue = self._queue, []
+        if not batch:
+            return
+        try:
+            with open(self._path, "ab") as file:
+                file.write(b"".join(encode(record) for record in batch))
+        except OSError as error:
+            self.failure = f"{self._path}: {os_reason(error)}"
+
+    def _heal_torn_line(self) -> None:
+        # A killed run may leave half a line; what is appended next must start on its own.
+        if not self._path.exists() or self._path.stat().st_size == 0:
+            return
+        with open(self._path, "rb+") as file:
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+
+
+def encode(record: Record) -> bytes:
+    """One line of the log."""
+    try:
+        text = json.dumps(record, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(record), separators=(",", ":"), allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Every record in file order. Half-written and foreign lines are passed over."""
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("kind"), str):
+                yield record
+
+
+def history(path: Path) -> list[Record]:
+    """The run as one story: where a run was resumed, what it did over again replaces what it
+    undid.
+    """
+    story: list[Record] = []
+    for record in read(path):
+        if record["kind"] == "event" and record.get("name") == "resume":
+            back_to = record["iter"]
+            story = [
+                r
+                for r in story
+                if r["kind"] not in ("iter", "eval", "checkpoint") or not _undone(r, back_to)
+            ]
+        story.append(record)
+    return story
+
+
+def _undone(record: Record, back_to: int) -> bool:
+    # Iteration k is the k-th update: resuming at k does it again. An evaluation or a checkpoint at
+    # k describes the weights before that update, so those at k itself still stand.
+    done: int = record["iter"]
+    return done >= back_to if record["kind"] == "iter" else done > back_to

@@ -1,0 +1,168 @@
+"""Text from a trained model: read the prompt once, then one token at a time from the cache.
+
+    for token in generate(model, prompt_ids, max_new_tokens=500): ...
+
+A model with learned positions sees at most `block_size` tokens. When the window is full it starts
+over with its newer half, so that the cache is rebuilt once in half a window and not for every
+token.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from stepglass import checkpoint
+from stepglass.data import dataset, sources
+from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
+from stepglass.errors import CheckpointError, DataError
+from stepglass.models.gpt2 import GPT, GPTConfig
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A run's best model, ready to write."""
+
+    model: GPT
+    tokenizer: Tokenizer
+    path: Path
+
+
+def load_run(run_dir: Path, device: torch.device) -> Sampler:
+    """The best checkpoint of a run, or its newest where no evaluation has chosen one."""
+    if not run_dir.is_dir():
+        raise CheckpointError(
+            f"{run_dir}: expected a run directory, found nothing; train one with `stepglass train`"
+        )
+    path = checkpoint.best_path(run_dir) or next(iter(checkpoint.committed(run_dir)), None)
+    if path is None:
+        raise CheckpointError(f"{run_dir}: expected a run directory with checkpoints, found none")
+    snapshot = checkpoint.load(path)
+    model = build_model(snapshot, path).to(device).eval()
+    return Sampler(model, dataset.load_tokenizer(run_dir / "tokenizer.json"), path)
+
+
+def build_model(snapshot: checkpoint.Snapshot, path: Path) -> GPT:
+    """The model a checkpoint holds. Its shape is held against its weights before anything is
+    allocated.
+    """
+    try:
+        config = GPTConfig(**snapshot.state["model_config"])
+        stored = sum(tensor.numel() for tensor in snapshot.model.values())
+        if config.num_params() != stored:
+            raise ValueError(f"{stored} weights for a model of {config.num_params()}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: expected a gpt2 model's shape, found a problem: {error}"
+        ) from error
+    model = GPT(config)
+    checkpoint.load_model(model, snapshot.model, str(path))
+    return model
+
+
+def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
+    """Ids of a prompt, which may be `FILE:name` and may hold end-of-text marks."""
+    if prompt.startswith("FILE:"):
+        source = sources.file_document(Path(prompt[5:]))
+        prompt = sources.whole_text(source)
+    ids: list[int] = []
+    for index, part in enumerate(
+        prompt.split(END_OF_TEXT) if tokenizer.end_of_text is not None else [prompt]
+    ):
+        if index and tokenizer.end_of_text is not None:
+            ids.append(tokenizer.end_of_text)
+        ids += tokenizer.encode(part).tolist()
+    if not ids:
+        raise DataError("--prompt expects at least one character, found none")
+    return ids
+
+
+class Decoder:
+    """Turns a stream of tokens into a stream of text: a character may need several tokens."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._pending: list[int] = []
+
+    def text(self, token: int) -> str:
+        self._pending.append(token)
+        text = self._tokenizer.decode(self._pending)
+        if text.endswith("\ufffd") and len(self._pending) < 8:
+            return ""  # the rest of the character is still to come
+        self._pending = []
+        return text
+
+
+@torch.inference_mode()
+def generate(
+    model: GPT,
+    prompt: list[int],
+    *,
+    max_new_tokens: int,
+    temperature: float = 0.8,
+    top_k: int = 200,
+    top_p: float = 1.0,
+    seed: int = 1337,
+    vocab_size: int | None = None,
+    use_cache: bool = True,
+) -> Iterator[int]:
+    """Yield new token ids. Temperature 0 always takes the likeliest; `use_cache=False` reads the
+    whole window again for each token, which is slow and gives the same tokens.
+    """
+    device = model.lm_head.weight.device
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    block_size = model.config.block_size
+    window = prompt[-block_size:]
+    cache = model.new_cache(model.lm_head.weight.dtype) if use_cache else None
+    unread = window
+    for _ in range(max_new_tokens):
+        if cache is not None:
+            logits, _ = model(torch.tensor([unread], device=device), cache=cache)
+            cache.advance(len(unread))
+        else:
+            logits, _ = model(torch.tensor([window], device=device))
+        scores = (
+            logits[0, -1, :vocab_size].float().cpu()
+        )  # rows that only pad the vocabulary are no tokens
+        token = pick(scores, temperature, top_k, top_p, generator)
+        yield token
+        window = [*window, token]
+        unread = [token]
+        if len(window) > block_size:
+            window = window[-max(block_size // 2, 1) :]
+            unread = window
+            if cache is not None:
+                cache.length = 0
+
+
+def pick(
+    scores: Tensor, temperature: float, top_k: int, top_p: float, generator: torch.Generator
+) -> int:
+    """Choose a token from its scores."""
+    if temperature == 0:
+        return int(scores.argmax())
+    scores = keep_top_p(keep_top_k(scores, top_k) / temperature, top_p)
+    return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
+
+
+def keep_top_k(scores: Tensor, top_k: int) -> Tensor:
+    """Rule out all but the `top_k` highest scores; 0 keeps all."""
+    if not 0 < top_k < scores.numel():
+        return scores
+    lowest = torch.topk(scores, top_k).values[-1]
+    return scores.masked_fill(scores < lowest, -torch.inf)
+
+
+def keep_top_p(scores: Tensor, top_p: float) -> Tensor:
+    """Rule out the tail beyond the likeliest tokens that together have probability `top_p`."""
+    if top_p >= 1:
+        return scores
+    ordered, order = scores.sort(descending=True)
+    probabilities = F.softmax(ordered, dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # the likeliest token always stays
+    return scores.masked_fill(
+        torch.empty_like(before, dtype=torch.bool).scatter(0, order, before >= top_p), -torch.inf
+    )

@@ -1,0 +1,221 @@
+"""A frozen dataclass is the one source of a command's settings: names, types, defaults and help.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
+
+From it come the parsing of `--key=value`, the checks, `--help`, and the tables in docs/config.md.
+Spelling follows nanoGPT: `--batch_size=32`, `--compile=False`. `--batch-size 32` works as well.
+
+Written by hand because no library does all of it: a flag may stand before or after a config file, a
+value may hold `=`, a wrong one gets one line that names the key, and a misspelt key a suggestion
+(docs/decisions.md has the comparison).
+"""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stepglass.errors import ConfigError
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """A dataclass field with help and, for numbers, the range that is allowed when it is used."""
+    return dataclasses.field(
+        default=default,
+        metadata={"help": help, "minimum": minimum, "above": above, "maximum": maximum},
+    )
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value somebody gave, and where: the place stands at the front of any error about it."""
+
+    value: Any
+    place: str
+
+
+def expected(kind: Any) -> str:
+    """What a type accepts, in words.
+
+    >>> expected(int), expected(bool | Literal["auto"])
+    ('a whole number', 'True or False or auto')
+    """
+    words = {int: "a whole number", float: "a number", bool: "True or False", str: "text"}
+    if kind in words:
+        return words[kind]
+    if typing.get_origin(kind) is Literal:
+        return " or ".join(str(choice) for choice in typing.get_args(kind))
+    return " or ".join(expected(part) for part in typing.get_args(kind))
+
+
+def convert(value: Any, kind: Any) -> Any:
+    """Turn text from a command line, or a value from a file, into a setting's type; else
+    ValueError.
+
+    >>> convert("1", float), convert("False", bool), convert(3, float), convert("a=b", str)
+    (1.0, False, 3.0, 'a=b')
+    """
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) in (
+        typing.Union,
+        types.UnionType,
+    ):
+        for part in typing.get_args(kind):
+            try:
+                return convert(value, part)
+            except ValueError:
+                continue
+        raise ValueError
+    if typing.get_origin(kind) is Literal:
+        if value in typing.get_args(kind):
+            return value
+        raise ValueError
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        word = value.lower() if isinstance(value, str) else None
+        if word in ("true", "1", "false", "0"):
+            return word in ("true", "1")
+        raise ValueError
+    if kind is str:
+        if isinstance(value, str):
+            return value
+        raise ValueError
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError
+    if kind is int:
+        if isinstance(value, float):
+            raise ValueError
+        return int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+class Settings:
+    """The settings of one dataclass: look-up, parsing, help."""
+
+    def __init__(self, config: type) -> None:
+        self._config = config
+        self._fields = {field.name: field for field in dataclasses.fields(config)}
+        self._kinds = typing.get_type_hints(config)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._fields
+
+    def default(self, key: str) -> Any:
+        return self._fields[key].default
+
+    def names(self) -> list[str]:
+        return list(self._fields)
+
+    def hint(self, key: str) -> str:
+        """What to type instead of a key that does not exist."""
+        close = difflib.get_close_matches(key, self._fields, n=1)
+        return f"did you mean {close[0]}?" if close else "--help lists all settings"
+
+    def given(self, key: str, value: Any, place: str) -> Given:
+        """Check the key and convert the value."""
+        if key not in self._fields:
+            raise ConfigError(f"{place}: unknown setting {key!r}; {self.hint(key)}")
+        kind = self._kinds[key]
+        try:
+            return Given(convert(value, kind), place)
+        except ValueError:
+            raise ConfigError(f"{place}: {key} expects {expected(kind)}, found {value!r}") from None
+
+    def parse(self, argv: list[str]) -> tuple[list[str], dict[str, Given]]:
+        """Split a command line into its other words and its settings."""
+        words: list[str] = []
+        given: dict[str, Given] = {}
+        rest = list(argv)
+        while rest:
+            arg = rest.pop(0)
+            if not arg.startswith("--"):
+                if arg.startswith("-") and len(arg) > 1:
+                    raise ConfigError(
+                        f"unknown flag {arg!r}: settings are written --key=value; --help lists them"
+                    )
+                words.append(arg)
+                continue
+            name, has_value, text = arg[2:].partition("=")
+            key = name.replace("-", "_")
+            if key not in self._fields:
+                raise ConfigError(f"unknown setting --{name}; {self.hint(key)}")
+            if not has_value:
+                text = self._value_after(key, rest)
+            if key in given:
+                raise ConfigError(
+                    f"--{key} is given twice: {given[key].value!r} and {text!r}; keep one"
+                )
+            given[key] = self.given(key, text, f"--{key}")
+        return words, given
+
+    def _value_after(self, key: str, rest: list[str]) -> str:
+        # `--eval_only` alone means True; `--eval_only False` and `--batch_size 12` take the next
+        # word.
+        kind = self._kinds[key]
+        takes_bool = kind is bool or bool in typing.get_args(kind)
+        if rest and not rest[0].startswith("--"):
+            if not takes_bool:
+                return rest.pop(0)
+            try:
+                convert(rest[0], kind)
+            except ValueError:
+                return "True"
+            return rest.pop(0)
+        if takes_bool:
+            return "True"
+        raise ConfigError(f"--{key} expects {expected(kind)}, found nothing; write --{key}=VALUE")
+
+    def build(self, given: dict[str, Given]) -> Any:
+        """The dataclass, with ranges checked for the settings it says it uses."""
+        config = self._config(**{key: item.value for key, item in given.items()})
+        for key in config.used():
+            value = getattr(config, key)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            place = given[key].place if key in given else f"default of {key}"
+            limits = self._fields[key].metadata
+            if limits["minimum"] is not None and value < limits["minimum"]:
+                raise ConfigError(
+                    f"{place}: {key} must be at least {limits['minimum']:g}, found {value!r}"
+                )
+            if limits["above"] is not None and value <= limits["above"]:
+                raise ConfigError(
+                    f"{place}: {key} must be above {limits['above']:g}, found {value!r}"
+                )
+            if limits["maximum"] is not None and value > limits["maximum"]:
+                raise ConfigError(
+                    f"{place}: {key} must be at most {limits['maximum']:g}, found {value!r}"
+                )
+        config.check()
+        return config
+
+    def table(self) -> list[tuple[str, str, str, str]]:
+        """Name, what it expects, default and help of every setting, in order."""
+        return [
+            (
+                name,
+                expected(self._kinds[name]),
+                repr(field.default).strip("'"),
+                field.metadata["help"],
+            )
+            for name, field in self._fields.items()
+        ]
+
+    def help_lines(self) -> list[str]:
+        """The settings as lines for `--help`."""
+        return [f"  --{name + '=' + default:<36} {help}" for name, _, default, help in self.table()]

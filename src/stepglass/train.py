@@ -1,0 +1,315 @@
+"""Training: the loop, on one page.
+
+    run(set_up(cfg, argv, clock, console))
+
+The loop does what nanoGPT's does, in the same order: evaluate and save at a boundary, then one
+update. An iteration's record holds all the time since the one before it, boundary included, split
+into phases that add up. The loop never decides how a checkpoint is written or a log line looks.
+"""
+
+import gc
+import math
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from stepglass import checkpoint, clock, device, ledger, units
+from stepglass.errors import CheckpointError, DataError, DeviceError, TrainingFailed
+from stepglass.evaluate import evaluate
+from stepglass.optim import lr_at, set_lr
+from stepglass.session import PendingIteration, Session, environment
+
+# -- the loop -----------------------------------------------------------------------------------
+
+
+def loop(s: Session) -> str:
+    """Train until there is a reason to end, and return it."""
+    cfg = s.cfg
+    while True:
+        step = s.state.step
+        is_last = step >= cfg.max_iters
+        if s.stop.is_set():
+            return "signal"
+        is_boundary = step % cfg.eval_interval == 0 or is_last or cfg.eval_only
+        if is_boundary and s.state.evaluated_at != step:
+            boundary(s)
+            continue  # a signal may have come meanwhile
+        if is_last or cfg.eval_only:
+            return "finished"
+
+        lr = lr_at(step, cfg)
+        set_lr(s.optimizer, lr)
+        step_loss = torch.zeros((), device=s.device.torch_device)
+        for micro_step in range(cfg.gradient_accumulation_steps):
+            with s.clock.phase("data"):
+                x, y = s.batch(step, micro_step)
+            with s.clock.phase("forward_backward"):
+                with s.device.autocast():
+                    _, loss = s.model(x, y)
+                    loss = loss / cfg.gradient_accumulation_steps
+                s.scaler.scale(loss).backward()
+                step_loss += loss.detach()  # stays on the device: nothing waits for it
+        with s.clock.phase("optimizer"):
+            grad_norm = apply_gradients(s)
+        s.state.step += 1
+        s.state.tokens += cfg.tokens_per_iter
+        report_iteration(s, step, lr, step_loss, grad_norm)
+
+
+def apply_gradients(s: Session) -> Tensor | None:
+    """Clip, update, clear. Returns the gradient's norm before clipping, where it is computed."""
+    norm = None
+    if s.cfg.grad_clip > 0:
+        s.scaler.unscale_(s.optimizer)
+        norm = nn.utils.clip_grad_norm_(s.raw_model.parameters(), s.cfg.grad_clip)
+    s.scaler.step(s.optimizer)
+    s.scaler.update()
+    s.optimizer.zero_grad(set_to_none=True)
+    return norm
+
+
+def boundary(s: Session) -> None:
+    """Evaluate, remember the best, save, and tidy up: what nanoGPT hides inside an iteration."""
+    read_back(s, wait=True)  # a loss that is no longer a number must not reach a checkpoint
+    step = s.state.step
+    before = s.clock.spent_ns("eval")
+    with s.clock.phase("eval"):
+        result = evaluate(s.model, s.data, s.cfg, s.device, s.stop.is_set)
+    if result is None:
+        return
+    s.state.evaluated_at = step
+    with s.clock.phase("log"):
+        wall_ms = (s.clock.spent_ns("eval") - before) / 1e6
+        record = {"kind": "eval", "iter": step, "wall_ms": wall_ms, **asdict(result)}
+        s.log.write(record)
+        s.console.evaluation(record)
+        correct_peak(s)
+    if s.cfg.eval_only:
+        return
+    best = math.inf if s.state.best_val_loss is None else s.state.best_val_loss
+    is_best = math.isfinite(result.val_loss) and result.val_loss < best
+    if is_best:
+        s.state.best_val_loss, s.state.best_step = result.val_loss, step
+    if step > 0 and (is_best or s.cfg.always_save_checkpoint):
+        save(s, is_best)
+    with s.clock.phase("gc"):
+        gc.collect()
+
+
+def save(s: Session, is_best: bool = False) -> None:
+    """Write a checkpoint. A disk that fails costs a warning, not the run."""
+    before = s.clock.spent_ns("checkpoint")
+    with s.clock.phase("checkpoint"):
+        try:
+            saved = checkpoint.save(s.run_dir, snapshot(s))
+            if is_best and s.state.best_val_loss is not None:
+                checkpoint.mark_best(s.run_dir, saved.path, s.state.best_val_loss)
+            checkpoint.prune(s.run_dir)
+        except (CheckpointError, OSError) as error:
+            s.console.say(f"warning: {error}; training goes on, and the next save will try again")
+            s.event("checkpoint_failed", {"reason": str(error)})
+            return
+    s.last_saved_step = s.state.step
+    with s.clock.phase("log"):
+        record = {
+            "kind": "checkpoint",
+            "iter": s.state.step,
+            "stall_ms": (s.clock.spent_ns("checkpoint") - before) / 1e6,
+            "background_ms": 0.0,
+            "bytes": saved.num_bytes,
+            "path": str(saved.path.relative_to(s.run_dir)),
+            "is_best": is_best,
+        }
+        s.log.write(record)
+        s.console.checkpoint(record, s.cfg.out_dir)
+
+
+def snapshot(s: Session) -> checkpoint.Snapshot:
+    """The whole state, between two updates."""
+    state = {
+        **asdict(s.state),
+        "config": asdict(s.cfg),
+        "model_config": asdict(s.raw_model.config),
+        "scaler": s.scaler.state_dict(),
+        "data": s.data.fingerprint(),
+        "environment": environment(s.device),
+    }
+    return checkpoint.Snapshot(
+        s.state.step,
+        checkpoint.model_tensors(s.raw_model),
+        checkpoint.optimizer_tensors(s.raw_model, s.optimizer),
+        checkpoint.rng_tensors(),
+        state,
+    )
+
+
+def report_iteration(
+    s: Session, step: int, lr: float, loss: Tensor, grad_norm: Tensor | None
+) -> None:
+    """Close the iteration's window, and show every iteration the device has finished."""
+    with s.clock.phase("log"):
+        norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm.to(loss.dtype)
+        values = s.device.fetch_later(torch.stack((loss, norm)))
+    s.pending.append(PendingIteration(step, lr, values, s.clock.lap()))
+    with s.clock.phase("log"):
+        read_back(s, wait=False)
+
+
+def read_back(s: Session, wait: bool) -> None:
+    """Log iterations whose results have arrived. Waits only at a boundary, where the device is
+    drained anyway.
+    """
+    if wait and s.device.is_async:
+        torch.cuda.synchronize()
+    while s.pending and s.pending[0].lap.is_settled():
+        done = s.pending.popleft()
+        loss, grad_norm = done.loss_and_norm.tolist()
+        step_ms = done.lap.step_ms()
+        record: dict[str, Any] = {
+            "kind": "iter",
+            "iter": done.step,
+            "loss": loss,
+            "lr": done.lr,
+            "grad_norm": grad_norm if math.isfinite(grad_norm) else None,
+            "tokens": s.cfg.tokens_per_iter,
+            "wall_ms": done.lap.wall_ms,
+            "phases": done.lap.phases_ms(),
+            "mfu": mfu(s, step_ms),
+        }
+        if done.lap.device_phases is not None:
+            record["device_phases"] = done.lap.device_phases
+        s.fastest_mfu = max(s.fastest_mfu, record["mfu"] or 0.0)
+        s.log.write(record)
+        if not math.isfinite(loss):
+            raise loss_is_not_finite(s, done.step, loss)
+        s.console.iteration(record, step_ms, done.step % s.cfg.log_interval == 0, s.clock.total())
+        if s.log.failure and "log" not in s.warned:
+            s.warned.add("log")
+            s.console.say(f"warning: the run log has gaps: {s.log.failure}; training goes on")
+
+
+def mfu(s: Session, step_ms: float) -> float | None:
+    """The share of the device's peak that the step's model FLOPs make up."""
+    if s.peak.flops_per_s is None or step_ms <= 0:
+        return None
+    flops = s.raw_model.config.flops_per_token() * s.cfg.tokens_per_iter
+    return flops / (step_ms / 1000) / s.peak.flops_per_s
+
+
+def correct_peak(s: Session) -> None:
+    """No step outruns the machine: an MFU above 100 % means the peak was measured too low."""
+    if s.device.type != "cpu" or s.fastest_mfu <= 1:
+        return
+    s.peak, s.fastest_mfu = device.measured_again(s.peak, s.device), 0.0
+    s.console.say(f"peak for MFU: {s.peak.source}; the machine was busy at the first measurement")
+    s.event("peak", {"peak_flops": s.peak.flops_per_s, "peak_source": s.peak.source})
+
+
+def loss_is_not_finite(s: Session, step: int, loss: float) -> TrainingFailed:
+    s.event("nan", {"loss": str(loss), "iter": step})
+    newest = next(iter(checkpoint.committed(s.run_dir)), None)
+    kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
+    remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
+    if s.device.dtype is torch.float16:
+        remedies.append("--dtype=float32")
+    if s.cfg.grad_clip == 0:
+        remedies.append("--grad_clip=1.0")
+    again = "--init_from=resume " if newest else ""
+    return TrainingFailed(
+        f"iter {step}: the loss is {loss}; {kept}. Try {again}{' '.join(remedies)}"
+    )
+
+
+# -- beginning and end --------------------------------------------------------------------------
+
+
+def run(s: Session) -> None:
+    """Train a session to its end and show where the time went, whatever the end is."""
+    reason = "error"
+    with s.clock.phase("gc"):
+        gc.collect()
+        gc.freeze()  # what is alive now stays alive: the collector need not look at it again
+        gc.disable()
+    s.console.start_progress(s.state.step, s.cfg.max_iters)
+    try:
+        with s.stop:
+            reason = loop(s)
+            read_back(s, wait=True)
+            finish(s, reason)
+    except TrainingFailed:
+        reason = "failed"
+        raise
+    except DataError:
+        save(s)  # the weights are those of the last whole update
+        raise
+    except torch.OutOfMemoryError as error:
+        reason = "oom"
+        raise out_of_memory(s, str(error)) from error
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error) and "not enough memory" not in str(error):
+            raise
+        reason = "oom"
+        raise out_of_memory(s, str(error)) from error
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        s.console.stop_progress()
+        total = s.clock.total()
+        s.log.write(
+            {
+                "kind": "end",
+                "reason": reason,
+                "iter": s.state.step,
+                "ledger": ledger.as_record(total),
+            }
+        )
+        s.log.close()
+        s.console.ledger(total)
+    summary(s)
+
+
+def finish(s: Session, reason: str) -> None:
+    """The last checkpoint."""
+    if reason == "signal":
+        s.event("signal", {"name": s.stop.name})
+        s.console.say(f"stopped by {s.stop.name} after {s.state.step} updates")
+    if s.state.step > 0 and s.last_saved_step != s.state.step and not s.cfg.eval_only:
+        save(s)
+        if s.last_saved_step != s.state.step:
+            kept = next(iter(checkpoint.committed(s.run_dir)), "none")
+            raise TrainingFailed(
+                f"step {s.state.step} could not be saved (see the warning above); newest: {kept}"
+            )
+
+
+def summary(s: Session) -> None:
+    cost_ms = clock.cost_per_switch_ns() * s.clock.num_switches / 1e6
+    share = cost_ms / s.clock.total().wall_ms
+    s.console.say(
+        f"  the clock itself took {units.duration(cost_ms)}, {units.percent(share, 3)}, inside "
+        "the phases above"
+    )
+    if s.state.best_step is not None:
+        s.console.say(
+            f"best val loss {units.loss(s.state.best_val_loss)} at step {s.state.best_step}"
+        )
+    newest = next(iter(checkpoint.committed(s.run_dir)), None)
+    if newest is not None:
+        s.console.say(f"newest checkpoint: {newest}")
+        if s.state.step < s.cfg.max_iters:
+            s.console.say(
+                f"go on with: stepglass train --out_dir={s.cfg.out_dir} --init_from=resume"
+            )
+
+
+def out_of_memory(s: Session, message: str) -> DeviceError:
+    s.event("oom", {"message": message[:500]})
+    smaller = max(1, s.cfg.batch_size // 2)
+    more = s.cfg.gradient_accumulation_steps * 2
+    return DeviceError(
+        f"{s.device.name} ran out of memory at step {s.state.step} with "
+        f"batch_size={s.cfg.batch_size}; "
+        f"try --batch_size={smaller} --gradient_accumulation_steps={more}"
+    )

@@ -1,0 +1,78 @@
+"""Quantities as text: the one place that formats a number with a unit.
+
+Unknown is `None` and prints `n/a`, never 0 or infinity.
+"""
+
+UNKNOWN = "n/a"
+
+
+def duration(ms: float | None) -> str:
+    """A duration with the unit a person would choose.
+
+    >>> [duration(x) for x in (0.0123, 33.24, 5726, 75_300, 3_725_000, None)]
+    ['0.01ms', '33.24ms', '5.7s', '1m 15s', '1h 02m', 'n/a']
+    """
+    if ms is None:
+        return UNKNOWN
+    if ms < 1000:
+        return f"{ms:.2f}ms"
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, seconds = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m {seconds:02d}s"
+    return f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def milliseconds(ms: float | None) -> str:
+    """nanoGPT's way of printing a time.
+
+    >>> milliseconds(33.238)
+    '33.24ms'
+    """
+    return UNKNOWN if ms is None else f"{ms:.2f}ms"
+
+
+def percent(fraction: float | None, digits: int = 2) -> str:
+    """
+    >>> percent(0.1109), percent(None)
+    ('11.09%', 'n/a')
+    """
+    return UNKNOWN if fraction is None else f"{fraction * 100:.{digits}f}%"
+
+
+def loss(value: float | None) -> str:
+    """
+    >>> loss(1.90123), loss(None)
+    ('1.9012', 'n/a')
+    """
+    return UNKNOWN if value is None else f"{value:.4f}"
+
+
+def size(num_bytes: float | None) -> str:
+    """
+    >>> size(512), size(1_115_394), size(3_200_000_000)
+    ('512 B', '1.1 MB', '3.2 GB')
+    """
+    if num_bytes is None:
+        return UNKNOWN
+    for unit in ("B", "kB", "MB", "GB"):
+        if num_bytes < 1000:
+            return f"{num_bytes:.0f} B" if unit == "B" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1000
+    return f"{num_bytes:.1f} TB"
+
+
+def flops_rate(flops_per_s: float | None) -> str:
+    """
+    >>> flops_rate(157e9), flops_rate(165.2e12)
+    ('157 GFLOP/s', '165.2 TFLOP/s')
+    """
+    if flops_per_s is None:
+        return UNKNOWN
+    return (
+        f"{flops_per_s / 1e12:.1f} TFLOP/s"
+        if flops_per_s >= 1e12
+        else f"{flops_per_s / 1e9:.0f} GFLOP/s"
+    )

@@ -1,0 +1,79 @@
+"""Fakes and small things that tests share."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepglass import runlog
+from stepglass.cli import main
+
+TEXT = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
+
+TINY = (
+    "--recipe=none --dataset=tiny --out_dir=out --device=cpu --n_layer=2 --n_head=2 --n_embd=16 "
+    "--block_size=8 --batch_size=4 --gradient_accumulation_steps=1 --max_iters=6 --eval_interval=3 "
+    "--eval_iters=2 --warmup_iters=2 --lr_decay_iters=6 --learning_rate=1e-2 --min_lr=1e-3"
+).split()
+
+
+class FakeTime:
+    """A clock that moves when told to."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def advance(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+
+def tiny_args(**changes: Any) -> list[str]:
+    """A command line for a model that trains in a moment, with some settings changed."""
+    settings = dict(arg.removeprefix("--").split("=", 1) for arg in TINY)
+    settings |= {key: str(value) for key, value in changes.items()}
+    return [f"--{key}={value}" for key, value in settings.items()]
+
+
+def prepare_tiny(text: str = TEXT, name: str = "tiny") -> Path:
+    """A character data set in ./data, made by the command itself."""
+    Path("text.txt").write_text(text)
+    assert main(["prepare", "text.txt", f"--name={name}"]) == 0
+    return Path("data") / name
+
+
+def train_tiny(**changes: Any) -> int:
+    return main(["train", *tiny_args(**changes)])
+
+
+def records(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:
+    return [r for r in runlog.read(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
+
+
+def story(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:
+    return [r for r in runlog.history(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "stepglass", *args]
+
+
+def run_process(*args: str, cwd: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own, as a user runs it."""
+    return subprocess.run(
+        command(*args), cwd=cwd, capture_output=True, text=True, timeout=200, check=False, **options
+    )
+
+
+def write_tokens(path: Path, tokens: Any, dtype: str = "<u2") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.asarray(tokens).astype(dtype).tofile(path)
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))

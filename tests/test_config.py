@@ -1,0 +1,185 @@
+"""Settings: where they come from, what is refused, and how it is said."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from stepglass import config
+from stepglass.config import TRAIN_SETTINGS, TrainConfig
+from stepglass.errors import ConfigError
+
+
+def resolve(*argv: str, recipe: str = "none") -> TrainConfig:
+    return config.resolve(config.read_command_line(list(argv)), recipe)
+
+
+def test_defaults_are_nanogpts():
+    cfg = resolve()
+    assert (cfg.n_layer, cfg.n_embd, cfg.block_size, cfg.batch_size) == (12, 768, 1024, 12)
+    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters, cfg.eval_interval) == (6e-4, 0.95, 600_000, 2000)
+    assert cfg.gradient_accumulation_steps == 40
+    assert (cfg.bias, cfg.always_save_checkpoint, cfg.dataset) == (False, True, "openwebtext")
+
+
+@pytest.mark.parametrize(
+    ("argv", "key", "value"),
+    [
+        (["--compile=False"], "compile", False),
+        (["--compile=false"], "compile", False),
+        (["--compile=auto"], "compile", "auto"),
+        (["--eval_only"], "eval_only", True),
+        (["--eval_only", "False"], "eval_only", False),
+        (["--learning_rate=1"], "learning_rate", 1.0),
+        (["--batch-size", "7"], "batch_size", 7),
+        (["--out_dir=a=b=c"], "out_dir", "a=b=c"),
+        (["shakespeare"], "dataset", "shakespeare"),
+        (["--eval_only", "shakespeare"], "dataset", "shakespeare"),
+    ],
+)
+def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
+    assert getattr(resolve(*argv), key) == value
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--learning_rat=1"], "unknown setting --learning_rat; did you mean learning_rate?"),
+        (["--zzz=1"], "unknown setting --zzz; --help lists all settings"),
+        (["--batch_size=1e3"], "--batch_size: batch_size expects a whole number, found '1e3'"),
+        (["--batch_size="], "--batch_size: batch_size expects a whole number, found ''"),
+        (["--batch_size"], "--batch_size expects a whole number, found nothing; write --batch_size=VALUE"),
+        (["--learning_rate=nan"], "--learning_rate: learning_rate expects a number, found 'nan'"),
+        (["--learning_rate=inf"], "--learning_rate: learning_rate expects a number, found 'inf'"),
+        (["--learning_rate=-1"], "--learning_rate: learning_rate must be above 0, found -1.0"),
+        (["--compile=maybe"], "--compile: compile expects True or False or auto, found 'maybe'"),
+        (["--n_layer=0"], "--n_layer: n_layer must be at least 1, found 0"),
+        (["--batch_size=0"], "--batch_size: batch_size must be at least 1, found 0"),
+        (["--block_size=0"], "--block_size: block_size must be at least 1, found 0"),
+        (["--n_layer=99999"], "--n_layer: n_layer must be at most 10000, found 99999"),
+        (["--n_head=5"], "n_head=5 must divide n_embd=768; change one of them"),
+        (["--batch_size=1", "--batch_size=2"], "--batch_size is given twice: 1 and '2'; keep one"),
+        (["a", "b"], "two data sets: 'a' and 'b'; keep one"),
+        (["--dtype=float8"], "dtype expects auto or float32 or bfloat16 or float16, found 'float8'"),
+        (["--min_lr=1"], "min_lr=1 must not be above learning_rate=0.0006"),
+        (["--warmup_iters=600001"], "warmup_iters=600001 must not be above lr_decay_iters=600000"),
+        (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
+        (["--recipe=slow"], "--recipe expects one of quick, shakespeare_char, none, found 'slow'"),
+        (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
+        (["-x"], "unknown flag '-x': settings are written --key=value"),
+        (["nothing.toml"], "nothing.toml: expected a config file, found nothing"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_line(argv, message):
+    argv = [arg for arg in argv]
+    with pytest.raises(ConfigError) as caught:
+        recipe = next((a.split("=")[1] for a in argv if a.startswith("--recipe=")), "none")
+        resolve(*argv, recipe=recipe)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_what_the_run_uses_is_checked():
+    """nanoGPT's finetune_shakespeare.py has min_lr above learning_rate, with decay_lr=False."""
+    assert resolve("--learning_rate=3e-5", "--decay_lr=False").min_lr == 6e-5
+
+
+def test_later_sources_win():
+    Path("a.toml").write_text("n_layer = 3\nn_head = 3\nbatch_size = 5\n")
+    Path("b.py").write_text("n_layer = 4\nmax_iters = 10 * n_layer\nlr_decay_iters = max_iters\n")
+    cfg = resolve("--n_head=2", "a.toml", "b.py", "--warmup_iters=1", recipe="quick")
+    assert (cfg.n_layer, cfg.n_head, cfg.batch_size, cfg.n_embd) == (4, 2, 5, 128)
+    assert cfg.lr_decay_iters == cfg.max_iters == 40
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"n_layer = 1\nn_layer = 2\n", "c.toml: not valid TOML"),
+        (b"n_layr = 1\n", "c.toml: unknown setting 'n_layr'; did you mean n_layer?"),
+        (b'n_layer = "two"\n', "c.toml: n_layer expects a whole number, found 'two'"),
+        (b"n_layer = 2.5\n", "c.toml: n_layer expects a whole number, found 2.5"),
+        (b"bias = 1\n", "c.toml: bias expects True or False, found 1"),
+        (b"\xff\xfe", "c.toml: expected UTF-8 text, found byte 0xff"),
+        (b"#" * 1_000_001, "c.toml: expected a config file under 1 MB, found 1000001 bytes"),
+    ],
+)
+def test_a_wrong_toml_file_is_refused_with_its_name(text, message):
+    Path("c.toml").write_bytes(text)
+    with pytest.raises(ConfigError) as caught:
+        resolve("c.toml")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", config.recipe_names())
+def test_every_recipe_is_valid(name):
+    cfg = resolve(recipe=name)
+    assert cfg.recipe == name
+
+
+def test_every_setting_has_help_and_survives_a_round_trip():
+    for name, _, default, text in TRAIN_SETTINGS.table():
+        assert text, name
+        assert TRAIN_SETTINGS.given(name, default, "x").value == TRAIN_SETTINGS.default(name)
+
+
+# The seven files nanoGPT ships, as to what they ask of a reader.
+NANOGPT_FILES = {
+    "eval": "# evaluate the base gpt2\nbatch_size = 8\neval_iters = 500 # more\neval_only = True\n"
+    "wandb_log = False\ninit_from = 'gpt2-large'\n",
+    "finetune": "import time\n\nout_dir = 'out-shakespeare'\nwandb_run_name = 'ft-' + str(time.time())\n"
+    "dataset = 'shakespeare'\nlearning_rate = 3e-5\ndecay_lr = False\nmax_iters = 20\n",
+    "gpt2": "wandb_log = True\nwandb_run_name='gpt2-124M'\ngradient_accumulation_steps = 5 * 8\n"
+    "weight_decay = 1e-1\n",
+}
+
+
+@pytest.mark.parametrize("name", NANOGPT_FILES)
+def test_nanogpts_kinds_of_config_file_load(name):
+    Path("c.py").write_text(NANOGPT_FILES[name])
+    given = config.read_config_file(Path("c.py"), {})
+    assert given
+    if name == "gpt2":
+        assert given["gradient_accumulation_steps"].value == 40
+    if name == "finetune":
+        assert given["wandb_run_name"].value.startswith("ft-")
+
+
+def test_the_files_nanogpt_ships_load_where_a_checkout_is_at_hand():
+    folder = os.environ.get("NANOGPT_DIR")
+    paths = sorted(Path(folder, "config").glob("*.py")) if folder else []
+    for path in paths:
+        assert config.read_config_file(path, {})
+    assert len(paths) == (7 if folder else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import os\nos.system('touch pwned')\n", "c.py line 2: expected `setting = value`"),
+        ("batch_size = __import__('os').getpid()\n", "c.py line 1: found"),
+        ("batch_size = open('x').read()\n", "c.py line 1: found"),
+        ("x = [1]\nbatch_size = 1\n", "c.py line 1: found '[1]'"),
+        ("batch_size = unknown\n", "c.py line 1: 'unknown' is not assigned before it is used"),
+        ("learning_rat = 1\n", "c.py line 1: unknown setting 'learning_rat'; did you mean learning_rate?"),
+        ("max_iters = 10 ** 10 ** 10\n", "c.py line 1: a power this large"),
+        ("max_iters = 'a' * 10000000000\n", "c.py line 1: text can only be joined with +"),
+        ("max_iters = 1 / 0\n", "c.py line 1: max_iters cannot be computed: division by zero"),
+        ("for i in range(3): pass\n", "c.py line 1: expected `setting = value`"),
+        ("batch_size = (\n", "c.py line 1: not valid Python"),
+        ("batch_size = 'x'\n", "c.py line 1: batch_size expects a whole number, found 'x'"),
+        ("(" * 5000 + ")" * 5000, "c.py line 1: not valid Python"),
+        ("batch_size\0 = 1\n", "c.py line 1: not valid Python"),
+    ],
+)
+def test_python_beyond_plain_values_is_refused_with_its_line_and_never_run(text, message):
+    Path("c.py").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        config.read_config_file(Path("c.py"), {})
+    assert message in str(caught.value)
+    assert not Path("pwned").exists()
+
+
+def test_a_helper_name_is_allowed_when_the_file_uses_it():
+    Path("c.py").write_text("steps = 500\nmax_iters = steps\n")
+    assert set(config.read_config_file(Path("c.py"), {})) == {"max_iters"}

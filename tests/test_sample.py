@@ -1,0 +1,120 @@
+"""Sampling: cached, seeded, and careful with what it prints."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import prepare_tiny, train_tiny
+from stepglass.cli import main
+from stepglass.data import tokenizer
+from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.sample import Decoder, generate, keep_top_k, keep_top_p, pick
+
+
+def net() -> GPT:
+    torch.manual_seed(3)
+    model = GPT(GPTConfig(vocab_size=40, block_size=16, n_layer=2, n_head=2, n_embd=32)).eval()
+    for parameter in model.parameters():
+        parameter.data *= 4  # a model that has opinions
+    return model
+
+
+@pytest.mark.parametrize("temperature", [0, 1.0])
+@pytest.mark.parametrize("prompt_length", [1, 10, 16, 50])
+def test_cache_changes_nothing_but_the_speed_beyond_the_window_too(temperature, prompt_length):
+    prompt = torch.randint(40, (prompt_length,)).tolist()
+    options = {"max_new_tokens": 60, "temperature": temperature}
+    assert list(generate(net(), prompt, **options)) == list(
+        generate(net(), prompt, **options, use_cache=False)
+    )
+
+
+def test_cache_that_is_not_advanced_would_be_noticed(monkeypatch):
+    """The test above can fail: freeze the cache's position and the texts differ."""
+    want = list(generate(net(), [1, 2, 3], max_new_tokens=20, temperature=0, use_cache=False))
+    monkeypatch.setattr("stepglass.models.kvcache.KVCache.advance", lambda self, n: None)
+    assert list(generate(net(), [1, 2, 3], max_new_tokens=20, temperature=0)) != want
+
+
+def test_greedy_tokens_are_those_of_recomputing_the_prefix_within_the_window():
+    model, ids = net(), [5]
+    for _ in range(15):
+        ids.append(int(model(torch.tensor([ids]))[0][0, -1].argmax()))
+    assert list(generate(model, [5], max_new_tokens=15, temperature=0)) == ids[1:]
+
+
+def test_same_seed_same_text_other_seed_other_text():
+    texts = [list(generate(net(), [1], max_new_tokens=30, temperature=1.0, seed=s)) for s in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_padding_rows_of_the_vocabulary_are_never_sampled():
+    tokens = list(generate(net(), [1], max_new_tokens=200, temperature=5.0, top_k=0, vocab_size=10))
+    assert max(tokens) < 10
+
+
+def test_top_k_keeps_the_likeliest():
+    scores = torch.tensor([1.0, 4.0, 3.0, 2.0])
+    assert keep_top_k(scores, 2).isfinite().tolist() == [False, True, True, False]
+    assert keep_top_k(scores, 0).isfinite().all()
+
+
+def test_top_p_keeps_the_likeliest_that_reach_it():
+    scores = torch.tensor([0.1, 0.5, 0.3, 0.1]).log()
+    assert keep_top_p(scores, 0.6).isfinite().tolist() == [False, True, True, False]
+    assert keep_top_p(scores, 0.01).isfinite().tolist() == [False, True, False, False]
+    assert keep_top_p(scores, 1.0).isfinite().all()
+
+
+def test_probabilities_are_those_of_the_softmax():
+    scores, generator = torch.tensor([0.0, 1.0, 2.0]), torch.Generator().manual_seed(0)
+    draws = torch.tensor([pick(scores, 0.5, 0, 1.0, generator) for _ in range(4000)])
+    expected = (scores / 0.5).softmax(0)
+    assert torch.allclose(draws.bincount(minlength=3) / 4000, expected, atol=0.03)
+
+
+def test_characters_of_several_tokens_are_written_whole():
+    codec = tokenizer.gpt2()
+    decoder = Decoder(codec)
+    pieces = [decoder.text(token) for token in codec.encode("a東京🙂b").tolist()]
+    assert "".join(pieces) == "a東京🙂b"
+    assert not any("\ufffd" in piece for piece in pieces)
+
+
+def test_command_writes_the_prompt_and_goes_on(capsys):
+    prepare_tiny()
+    assert train_tiny() == 0
+    capsys.readouterr()
+    assert main(["sample", "out", "--prompt=To be", "--max_new_tokens=20", "--num_samples=2"]) == 0
+    first, second = capsys.readouterr().out.split("---------------\n")
+    assert first.startswith("To be")
+    assert second.startswith("To be")
+    assert len(first) == len("To be") + 20 + 1
+    assert first != second
+    Path("p.txt").write_text("that is")
+    for words in (["out", "--prompt=FILE:p.txt"], ["--out_dir=out", "--start=FILE:p.txt"]):
+        assert main(["sample", *words, "--max_new_tokens=1"]) == 0
+        assert capsys.readouterr().out.startswith("that is")
+
+
+def test_bad_prompts_and_runs_are_named(capsys):
+    prepare_tiny()
+    train_tiny()
+    capsys.readouterr()
+    cases = {
+        ("out", "--prompt=naïve Ω"): "characters the model has never seen: 'v' (U+0076), 'ï' (U+00EF), 'Ω'",
+        ("out", "--prompt="): "--prompt expects at least one character, found none",
+        ("out", "--prompt=FILE:nothing"): "nothing: cannot be read: no such file or directory",
+        ("nowhere",): "nowhere: expected a run directory, found nothing",
+        ("data",): "data: expected a run directory with checkpoints, found none",
+        ("out", "--temperature=-1"): "--temperature: temperature must be at least 0, found -1.0",
+        ("out", "--device=tpu"): "--device expects auto, cpu, cuda, cuda:N or mps, found 'tpu'",
+        ("out", "again"): "expected one run directory, found",
+        ("out", "--prompt=a", "--start=b"): "--prompt and --start mean the same; keep one",
+    }
+    for words, message in cases.items():
+        assert main(["sample", *words]) == 2, words
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
