@@ -11,13 +11,29 @@ import numpy as np
 from stepglass import runlog
 from stepglass.cli import main
 
-TEXT = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
+TEXT = (
+    "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
+)
 
-TINY = (
-    "--recipe=none --dataset=tiny --out_dir=out --device=cpu --n_layer=2 --n_head=2 --n_embd=16 "
-    "--block_size=8 --batch_size=4 --gradient_accumulation_steps=1 --max_iters=6 --eval_interval=3 "
-    "--eval_iters=2 --warmup_iters=2 --lr_decay_iters=6 --learning_rate=1e-2 --min_lr=1e-3"
-).split()
+TINY = {
+    "recipe": "none",
+    "dataset": "tiny",
+    "out_dir": "out",
+    "device": "cpu",
+    "n_layer": 2,
+    "n_head": 2,
+    "n_embd": 16,
+    "block_size": 8,
+    "batch_size": 4,
+    "gradient_accumulation_steps": 1,
+    "max_iters": 6,
+    "eval_interval": 3,
+    "eval_iters": 2,
+    "warmup_iters": 2,
+    "lr_decay_iters": 6,
+    "learning_rate": 1e-2,
+    "min_lr": 1e-3,
+}
 
 
 class FakeTime:
@@ -35,9 +51,7 @@ class FakeTime:
 
 def tiny_args(**changes: Any) -> list[str]:
     """A command line for a model that trains in a moment, with some settings changed."""
-    settings = dict(arg.removeprefix("--").split("=", 1) for arg in TINY)
-    settings |= {key: str(value) for key, value in changes.items()}
-    return [f"--{key}={value}" for key, value in settings.items()]
+    return [f"--{key}={value}" for key, value in (TINY | changes).items()]
 
 
 def prepare_tiny(text: str = TEXT, name: str = "tiny") -> Path:

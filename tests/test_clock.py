@@ -19,7 +19,11 @@ def test_nested_phase_is_charged_once_and_the_rest_is_other():
         now.advance(0.5)
     now.advance(1.0)
     lap = clock.lap()
-    assert lap.phases == {"other": 1_000_000_000, "eval": 2_500_000_000, "checkpoint": 3_000_000_000}
+    assert lap.phases == {
+        "other": 1_000_000_000,
+        "eval": 2_500_000_000,
+        "checkpoint": 3_000_000_000,
+    }
     assert lap.wall_ns == 6_500_000_000
 
 
@@ -136,7 +140,9 @@ def test_marks_are_used_again_and_none_twice():
         laps.append(clock.lap())
     timer.passed = timer.marks
     assert all(lap.is_settled() for lap in laps)
-    assert sorted(timer.free) == list(range(1, timer.marks))  # all but the one that opens the next lap
+    assert sorted(timer.free) == list(
+        range(1, timer.marks)
+    )  # all but the one that opens the next lap
 
 
 def test_the_clock_can_tell_its_own_cost():

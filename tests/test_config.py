@@ -17,7 +17,12 @@ def resolve(*argv: str, recipe: str = "none") -> TrainConfig:
 def test_defaults_are_nanogpts():
     cfg = resolve()
     assert (cfg.n_layer, cfg.n_embd, cfg.block_size, cfg.batch_size) == (12, 768, 1024, 12)
-    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters, cfg.eval_interval) == (6e-4, 0.95, 600_000, 2000)
+    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters, cfg.eval_interval) == (
+        6e-4,
+        0.95,
+        600_000,
+        2000,
+    )
     assert cfg.gradient_accumulation_steps == 40
     assert (cfg.bias, cfg.always_save_checkpoint, cfg.dataset) == (False, True, "openwebtext")
 
@@ -48,7 +53,10 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--zzz=1"], "unknown setting --zzz; --help lists all settings"),
         (["--batch_size=1e3"], "--batch_size: batch_size expects a whole number, found '1e3'"),
         (["--batch_size="], "--batch_size: batch_size expects a whole number, found ''"),
-        (["--batch_size"], "--batch_size expects a whole number, found nothing; write --batch_size=VALUE"),
+        (
+            ["--batch_size"],
+            "--batch_size expects a whole number, found nothing; write --batch_size=VALUE",
+        ),
         (["--learning_rate=nan"], "--learning_rate: learning_rate expects a number, found 'nan'"),
         (["--learning_rate=inf"], "--learning_rate: learning_rate expects a number, found 'inf'"),
         (["--learning_rate=-1"], "--learning_rate: learning_rate must be above 0, found -1.0"),
@@ -60,7 +68,10 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--n_head=5"], "n_head=5 must divide n_embd=768; change one of them"),
         (["--batch_size=1", "--batch_size=2"], "--batch_size is given twice: 1 and '2'; keep one"),
         (["a", "b"], "two data sets: 'a' and 'b'; keep one"),
-        (["--dtype=float8"], "dtype expects auto or float32 or bfloat16 or float16, found 'float8'"),
+        (
+            ["--dtype=float8"],
+            "dtype expects auto or float32 or bfloat16 or float16, found 'float8'",
+        ),
         (["--min_lr=1"], "min_lr=1 must not be above learning_rate=0.0006"),
         (["--warmup_iters=600001"], "warmup_iters=600001 must not be above lr_decay_iters=600000"),
         (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
@@ -71,9 +82,8 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
     ],
 )
 def test_a_wrong_setting_is_refused_in_one_line(argv, message):
-    argv = [arg for arg in argv]
+    recipe = next((a.split("=")[1] for a in argv if a.startswith("--recipe=")), "none")
     with pytest.raises(ConfigError) as caught:
-        recipe = next((a.split("=")[1] for a in argv if a.startswith("--recipe=")), "none")
         resolve(*argv, recipe=recipe)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -127,8 +137,9 @@ def test_every_setting_has_help_and_survives_a_round_trip():
 NANOGPT_FILES = {
     "eval": "# evaluate the base gpt2\nbatch_size = 8\neval_iters = 500 # more\neval_only = True\n"
     "wandb_log = False\ninit_from = 'gpt2-large'\n",
-    "finetune": "import time\n\nout_dir = 'out-shakespeare'\nwandb_run_name = 'ft-' + str(time.time())\n"
-    "dataset = 'shakespeare'\nlearning_rate = 3e-5\ndecay_lr = False\nmax_iters = 20\n",
+    "finetune": "import time\n\nout_dir = 'out-shakespeare'\n"
+    "wandb_run_name = 'ft-' + str(time.time())\ndataset = 'shakespeare'\nlearning_rate = "
+    "3e-5\ndecay_lr = False\nmax_iters = 20\n",
     "gpt2": "wandb_log = True\nwandb_run_name='gpt2-124M'\ngradient_accumulation_steps = 5 * 8\n"
     "weight_decay = 1e-1\n",
 }
@@ -161,7 +172,10 @@ def test_the_files_nanogpt_ships_load_where_a_checkout_is_at_hand():
         ("batch_size = open('x').read()\n", "c.py line 1: found"),
         ("x = [1]\nbatch_size = 1\n", "c.py line 1: found '[1]'"),
         ("batch_size = unknown\n", "c.py line 1: 'unknown' is not assigned before it is used"),
-        ("learning_rat = 1\n", "c.py line 1: unknown setting 'learning_rat'; did you mean learning_rate?"),
+        (
+            "learning_rat = 1\n",
+            "c.py line 1: unknown setting 'learning_rat'; did you mean learning_rate?",
+        ),
         ("max_iters = 10 ** 10 ** 10\n", "c.py line 1: a power this large"),
         ("max_iters = 'a' * 10000000000\n", "c.py line 1: text can only be joined with +"),
         ("max_iters = 1 / 0\n", "c.py line 1: max_iters cannot be computed: division by zero"),

@@ -20,9 +20,8 @@ def model(**changes) -> GPT:
 
 def test_parameter_names_are_nanogpts():
     names = set(model(n_layer=1, bias=True).state_dict())
-    block = ["ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight",
-             "attn.c_proj.bias", "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight", "mlp.c_fc.bias",
-             "mlp.c_proj.weight", "mlp.c_proj.bias"]  # fmt: skip
+    parts = ("ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj")
+    block = [f"{part}.{kind}" for part in parts for kind in ("weight", "bias")]
     assert names == {
         "transformer.wte.weight",
         "transformer.wpe.weight",
@@ -72,14 +71,18 @@ def test_logits_and_loss_equal_the_model_written_out_by_hand(bias):
     logits, loss = net(idx, targets)
     reference = by_hand(net, idx)
     assert torch.allclose(logits, reference, atol=1e-4)
-    assert loss.item() == pytest.approx(F.cross_entropy(reference.view(-1, 65), targets.view(-1)).item())
+    assert loss.item() == pytest.approx(
+        F.cross_entropy(reference.view(-1, 65), targets.view(-1)).item()
+    )
     assert torch.allclose(net(idx)[0], reference[:, -1:], atol=1e-4)
 
 
 def test_head_is_tied_to_the_embedding():
     net = model()
     assert net.lm_head.weight is net.transformer.wte.weight
-    assert len([name for name, _ in net.named_parameters() if "wte" in name or "lm_head" in name]) == 1
+    assert (
+        len([name for name, _ in net.named_parameters() if "wte" in name or "lm_head" in name]) == 1
+    )
 
 
 def test_initialisation_is_gpt2s():
@@ -87,13 +90,17 @@ def test_initialisation_is_gpt2s():
     weights = net.state_dict()
     assert weights["transformer.wte.weight"].std().item() == pytest.approx(0.02, rel=0.05)
     assert weights["transformer.h.0.mlp.c_fc.weight"].std().item() == pytest.approx(0.02, rel=0.05)
-    assert weights["transformer.h.0.mlp.c_proj.weight"].std().item() == pytest.approx(0.02 / 2, rel=0.05)
+    assert weights["transformer.h.0.mlp.c_proj.weight"].std().item() == pytest.approx(
+        0.02 / 2, rel=0.05
+    )
     assert (weights["transformer.ln_f.weight"] == 1).all()
 
 
 def test_first_loss_is_that_of_guessing():
     idx = torch.randint(65, (8, 32))
-    assert model()(idx, torch.randint(65, (8, 32)))[1].item() == pytest.approx(math.log(65), rel=0.02)
+    assert model()(idx, torch.randint(65, (8, 32)))[1].item() == pytest.approx(
+        math.log(65), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -103,7 +110,9 @@ def test_parameters_are_counted_without_building_the_model(bias):
 
 
 def test_gpt2_small_has_124m_parameters():
-    config = GPTConfig(vocab_size=50257, block_size=1024, n_layer=12, n_head=12, n_embd=768, bias=True)
+    config = GPTConfig(
+        vocab_size=50257, block_size=1024, n_layer=12, n_head=12, n_embd=768, bias=True
+    )
     assert config.num_params() == 124_439_808
 
 

@@ -35,7 +35,10 @@ def test_characters_are_numbered_and_split_as_nanogpt_does():
     assert tokens(folder, "val").tolist() == ids[int(len(ids) * 0.9) :]
     meta = json.loads((folder / "meta.json").read_text())
     assert meta["vocab_size"] == len(chars)
-    assert meta["splits"]["val"]["sha256"] == hashlib.sha256((folder / "val.bin").read_bytes()).hexdigest()
+    assert (
+        meta["splits"]["val"]["sha256"]
+        == hashlib.sha256((folder / "val.bin").read_bytes()).hexdigest()
+    )
     assert meta["source"]["sha256"] == hashlib.sha256(TEXT.encode()).hexdigest()
 
 
@@ -56,10 +59,14 @@ def test_gpt2_ids_are_openais():
     assert (codec.vocab_size, codec.end_of_text) == (50257, 50256)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.text(
-        alphabet=st.sampled_from(list("ab1' \n\t\x1c\x85\u00a0\u3000!é東s")), min_size=1, max_size=200
+        alphabet=st.sampled_from(list("ab1' \n\t\x1c\x85\u00a0\u3000!é東s")),
+        min_size=1,
+        max_size=200,
     ),
     st.integers(1, 40),
 )
@@ -102,7 +109,10 @@ def test_folders_and_globs_are_read_in_order_and_say_what_they_pass_over(capsys)
     Path("books/.hidden").write_text("hidden")
     assert main(["prepare", "books"]) == 0
     assert decoded(Path("data/books")).split() == ["one"] * 30 + ["two"] * 30 + ["three"] * 30
-    assert "note: passed over 1 files that are not UTF-8 text: books/image.png" in capsys.readouterr().out
+    assert (
+        "note: passed over 1 files that are not UTF-8 text: books/image.png"
+        in capsys.readouterr().out
+    )
     assert main(["prepare", "books/*.txt", "--name=glob"]) == 0
     assert set(decoded(Path("data/glob")).split()) == {"one", "two"}
 
@@ -257,7 +267,9 @@ def test_a_nanogpt_folder_is_read_as_it_is():
     nanogpt_folder(nanogpt_meta())
     data = dataset.load("nano", 8)
     assert data.vocab_size == len(set(TEXT))
-    assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1]) == "".join(sorted(set(TEXT))[:2])
+    assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1]) == "".join(
+        sorted(set(TEXT))[:2]
+    )
 
 
 def test_a_nanogpt_folder_without_meta_is_gpt2():
@@ -285,13 +297,15 @@ class Evil:
 )
 def test_a_pickle_that_is_more_than_a_table_is_refused_and_runs_nothing(meta, message):
     nanogpt_folder(meta)
-    with pytest.raises(DataError, match=".") as caught:
+    with pytest.raises(DataError) as caught:
         dataset.load("nano", 8)
     assert message in str(caught.value)
     assert not Path("pwned").exists()
 
 
-@pytest.mark.parametrize("junk", [b"", b"\x80", b"garbage", b"cos\nsystem\n(S'touch pwned'\ntR.", b"P1\n."])
+@pytest.mark.parametrize(
+    "junk", [b"", b"\x80", b"garbage", b"cos\nsystem\n(S'touch pwned'\ntR.", b"P1\n."]
+)
 def test_a_broken_pickle_is_refused(junk):
     folder = nanogpt_folder(None)
     (folder / "meta.pkl").write_bytes(junk)

@@ -17,7 +17,9 @@ def test_records_come_back_in_order():
 
 
 def test_numbers_that_are_not_json_become_null():
-    line = runlog.encode({"kind": "iter", "loss": math.nan, "phases": {"data": math.inf}, "ok": 1.5})
+    line = runlog.encode(
+        {"kind": "iter", "loss": math.nan, "phases": {"data": math.inf}, "ok": 1.5}
+    )
     assert json.loads(line) == {"kind": "iter", "loss": None, "phases": {"data": None}, "ok": 1.5}
 
 
@@ -33,6 +35,14 @@ def test_half_a_line_is_passed_over_and_the_next_record_starts_on_its_own():
 def test_foreign_lines_are_passed_over():
     Path("run.jsonl").write_bytes(b'\xff\xfe\n[1]\n{"no":"kind"}\n{"kind":"end"}\n')
     assert list(runlog.read(Path("run.jsonl"))) == [{"kind": "end"}]
+
+
+def test_a_flush_puts_everything_on_disk_at_once():
+    log = RunLogWriter(Path("run.jsonl"))
+    log.write({"kind": "iter", "iter": 1})
+    log.flush()
+    assert [r["iter"] for r in runlog.read(Path("run.jsonl"))] == [1]
+    log.close()
 
 
 def test_a_disk_that_fails_is_remembered_and_does_not_raise():

@@ -45,7 +45,9 @@ def test_greedy_tokens_are_those_of_recomputing_the_prefix_within_the_window():
 
 
 def test_same_seed_same_text_other_seed_other_text():
-    texts = [list(generate(net(), [1], max_new_tokens=30, temperature=1.0, seed=s)) for s in (1, 1, 2)]
+    texts = [
+        list(generate(net(), [1], max_new_tokens=30, temperature=1.0, seed=s)) for s in (1, 1, 2)
+    ]
     assert texts[0] == texts[1] != texts[2]
 
 
@@ -103,7 +105,10 @@ def test_bad_prompts_and_runs_are_named(capsys):
     train_tiny()
     capsys.readouterr()
     cases = {
-        ("out", "--prompt=naïve Ω"): "characters the model has never seen: 'v' (U+0076), 'ï' (U+00EF), 'Ω'",
+        (
+            "out",
+            "--prompt=naïve Ω",
+        ): "characters the model has never seen: 'v' (U+0076), 'ï' (U+00EF), 'Ω'",
         ("out", "--prompt="): "--prompt expects at least one character, found none",
         ("out", "--prompt=FILE:nothing"): "nothing: cannot be read: no such file or directory",
         ("nowhere",): "nowhere: expected a run directory, found nothing",

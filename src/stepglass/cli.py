@@ -141,6 +141,7 @@ def train(argv: list[str]) -> None:
         return
     from stepglass.clock import PhaseClock  # noqa: PLC0415
     from stepglass.console import Console  # noqa: PLC0415
+    from stepglass.stop import StopRequest  # noqa: PLC0415
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
@@ -160,9 +161,10 @@ def train(argv: list[str]) -> None:
             _prepare([cfg.dataset], PrepareConfig())
         from stepglass import train as trainer  # noqa: PLC0415
         from stepglass.session import set_up  # noqa: PLC0415
-
-        session = set_up(cfg, argv, clock, console)
-    trainer.run(session)
+    with StopRequest() as stop:
+        with clock.phase("warmup"):
+            session = set_up(cfg, argv, clock, console, stop)
+        trainer.run(session)
 
 
 def sample(argv: list[str]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 REFRESH_S = 0.25
+BAR_WIDTH = 60
 
 
 class Console:
@@ -73,18 +74,18 @@ class Console:
 
     def _draw(self, done: int, text: str, total: Lap) -> None:
         from rich.console import Group  # noqa: PLC0415
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
         assert self._live is not None
         elapsed_ms = (time.perf_counter() - self._started) * 1000
         left_ms = elapsed_ms / (done - self._first_iter) * (self._last_iter - done)
+        filled = BAR_WIDTH * done // max(self._last_iter, 1)
         shares = "  ".join(
             f"{row.phase} {units.percent(row.share, 1)}" for row in ledger.rows(total) if row.ms > 0
         )
         self._live.update(
             Group(
-                ProgressBar(total=self._last_iter, completed=done, width=60),
+                Text.assemble(("━" * filled, "green"), ("━" * (BAR_WIDTH - filled), "dim")),
                 Text(f"{text}   {done}/{self._last_iter}, {units.duration(left_ms)} left"),
                 Text(f"{units.duration(total.wall_ms)}: {shares}", style="dim"),
             ),

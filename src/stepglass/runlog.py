@@ -10,6 +10,7 @@ says so.
 
 import json
 import math
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,8 @@ class RunLogWriter:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._queue: list[Record] = []
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
+        self._writing = threading.Lock()  # held while the disk works: keeps records in order
         self._closing = threading.Event()
         self.failure: str | None = None
         self._heal_torn_line()
@@ -41,6 +43,10 @@ class RunLogWriter:
         with self._lock:
             self._queue.append(record)
 
+    def flush(self) -> None:
+        """Write what is queued and wait for the disk: a checkpoint must not be ahead of its log."""
+        self._write_queue(durably=True)
+
     def close(self) -> None:
         """Write what is queued and stop the thread."""
         self._closing.set()
@@ -48,19 +54,21 @@ class RunLogWriter:
 
     def _run(self) -> None:
         while not self._closing.wait(FLUSH_INTERVAL_S):
-            self._flush()
-        self._flush()
+            self._write_queue()
+        self._write_queue()
 
-    def _flush(self) -> None:
-        with self._lock:
-            batch, self._queue = self._queue, []
-        if not batch:
-            return
-        try:
-            with open(self._path, "ab") as file:
-                file.write(b"".join(encode(record) for record in batch))
-        except OSError as error:
-            self.failure = f"{self._path}: {os_reason(error)}"
+    def _write_queue(self, durably: bool = False) -> None:
+        with self._writing:
+            with self._lock:
+                batch, self._queue = self._queue, []
+            try:
+                with open(self._path, "ab") as file:
+                    file.write(b"".join(encode(record) for record in batch))
+                    if durably:
+                        file.flush()
+                        os.fsync(file.fileno())
+            except OSError as error:
+                self.failure = f"{self._path}: {os_reason(error)}"
 
     def _heal_torn_line(self) -> None:
         # A killed run may leave half a line; what is appended next must start on its own.

@@ -73,7 +73,7 @@ class Session:
     clock: PhaseClock
     log: RunLogWriter
     console: Console
-    stop: StopRequest = field(default_factory=StopRequest)
+    stop: StopRequest
     pending: deque[PendingIteration] = field(default_factory=deque)
     last_saved_step: int = -1
     fastest_mfu: float = 0.0
@@ -92,7 +92,9 @@ class Session:
         self.log.write({"kind": "event", "name": name, "iter": self.state.step, "detail": detail})
 
 
-def set_up(cfg: TrainConfig, argv: list[str], phases: PhaseClock, console: Console) -> Session:
+def set_up(
+    cfg: TrainConfig, argv: list[str], phases: PhaseClock, console: Console, stop: StopRequest
+) -> Session:
     """Check everything the run will need, then build it. Called inside the `warmup` phase."""
     chosen = device.pick(cfg)
     for reason in chosen.reasons:
@@ -150,6 +152,7 @@ def set_up(cfg: TrainConfig, argv: list[str], phases: PhaseClock, console: Conso
         clock=phases,
         log=RunLogWriter(run_dir / "run.jsonl"),
         console=console,
+        stop=stop,
     )
     try:
         s.log.write(start_record(s, argv))
@@ -229,7 +232,7 @@ def hold_against(
             f"{path}: expected a model with {different}={getattr(shape, different)}, found "
             f"{stored.get(different)}"
         )
-    if loaded.state.get("data") != data.fingerprint():
+    if loaded.state.get("data") != data.fingerprint:
         raise CheckpointError(
             f"{path}: was trained on other data than {data.folder} holds now; restore it, or "
             "start from scratch"
@@ -336,7 +339,7 @@ def start_record(s: Session, argv: list[str]) -> dict[str, Any]:
         "peak_flops": s.peak.flops_per_s,
         "peak_source": s.peak.source,
         "tokens_per_iter": s.cfg.tokens_per_iter,
-        "data": s.data.fingerprint(),
+        "data": s.data.fingerprint,
         "clock_ns_per_switch": clock.cost_per_switch_ns(),
         **environment(s.device),
     }

@@ -86,10 +86,12 @@ def boundary(s: Session) -> None:
         s.log.write(record)
         s.console.evaluation(record)
         correct_peak(s)
+    if not math.isfinite(result.val_loss + result.train_loss):
+        raise not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
     if s.cfg.eval_only:
         return
     best = math.inf if s.state.best_val_loss is None else s.state.best_val_loss
-    is_best = math.isfinite(result.val_loss) and result.val_loss < best
+    is_best = result.val_loss < best
     if is_best:
         s.state.best_val_loss, s.state.best_step = result.val_loss, step
     if step > 0 and (is_best or s.cfg.always_save_checkpoint):
@@ -102,6 +104,7 @@ def save(s: Session, is_best: bool = False) -> None:
     """Write a checkpoint. A disk that fails costs a warning, not the run."""
     before = s.clock.spent_ns("checkpoint")
     with s.clock.phase("checkpoint"):
+        s.log.flush()
         try:
             saved = checkpoint.save(s.run_dir, snapshot(s))
             if is_best and s.state.best_val_loss is not None:
@@ -133,7 +136,7 @@ def snapshot(s: Session) -> checkpoint.Snapshot:
         "config": asdict(s.cfg),
         "model_config": asdict(s.raw_model.config),
         "scaler": s.scaler.state_dict(),
-        "data": s.data.fingerprint(),
+        "data": s.data.fingerprint,
         "environment": environment(s.device),
     }
     return checkpoint.Snapshot(
@@ -183,7 +186,10 @@ def read_back(s: Session, wait: bool) -> None:
         s.fastest_mfu = max(s.fastest_mfu, record["mfu"] or 0.0)
         s.log.write(record)
         if not math.isfinite(loss):
-            raise loss_is_not_finite(s, done.step, loss)
+            raise not_finite(s, f"iter {done.step}: the loss is {loss}")
+        if s.cfg.grad_clip > 0 and not s.scaler.is_enabled() and not math.isfinite(grad_norm):
+            # The loss of this iteration is the last good one: the update has spoilt the weights.
+            raise not_finite(s, f"iter {done.step}: the gradient's norm is {grad_norm}")
         s.console.iteration(record, step_ms, done.step % s.cfg.log_interval == 0, s.clock.total())
         if s.log.failure and "log" not in s.warned:
             s.warned.add("log")
@@ -207,8 +213,9 @@ def correct_peak(s: Session) -> None:
     s.event("peak", {"peak_flops": s.peak.flops_per_s, "peak_source": s.peak.source})
 
 
-def loss_is_not_finite(s: Session, step: int, loss: float) -> TrainingFailed:
-    s.event("nan", {"loss": str(loss), "iter": step})
+def not_finite(s: Session, what: str) -> TrainingFailed:
+    """Numbers have run away. Says what is still good, and what to change."""
+    s.event("nan", {"what": what})
     newest = next(iter(checkpoint.committed(s.run_dir)), None)
     kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
     remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
@@ -217,9 +224,7 @@ def loss_is_not_finite(s: Session, step: int, loss: float) -> TrainingFailed:
     if s.cfg.grad_clip == 0:
         remedies.append("--grad_clip=1.0")
     again = "--init_from=resume " if newest else ""
-    return TrainingFailed(
-        f"iter {step}: the loss is {loss}; {kept}. Try {again}{' '.join(remedies)}"
-    )
+    return TrainingFailed(f"{what}; {kept}. Try {again}{' '.join(remedies)}")
 
 
 # -- beginning and end --------------------------------------------------------------------------
@@ -234,10 +239,9 @@ def run(s: Session) -> None:
         gc.disable()
     s.console.start_progress(s.state.step, s.cfg.max_iters)
     try:
-        with s.stop:
-            reason = loop(s)
-            read_back(s, wait=True)
-            finish(s, reason)
+        reason = loop(s)
+        read_back(s, wait=True)
+        finish(s, reason)
     except TrainingFailed:
         reason = "failed"
         raise

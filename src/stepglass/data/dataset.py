@@ -134,6 +134,7 @@ class Dataset:
     tokenizer_json: dict[str, Any]
     vocab_size: int  # rows the model needs
     origin: str  # the file that vocab_size comes from
+    fingerprint: dict[str, Any]  # taken at the start: the files may be gone when a run is saved
     warnings: tuple[str, ...]
 
     def batch(
@@ -154,13 +155,6 @@ class Dataset:
             return np.arange(available) * block_size
         order = np.argsort(uniform(seed, EVAL_STREAM, 0, available, 1 << 62), kind="stable")
         return np.sort(order[:count]) * block_size
-
-    def fingerprint(self) -> dict[str, Any]:
-        return {
-            "train": self.train.fingerprint(),
-            "val": self.val.fingerprint(),
-            "vocab_size": self.vocab_size,
-        }
 
 
 def as_tensors(rows: "np.ndarray[Any, Any]") -> tuple[Tensor, Tensor]:
@@ -227,12 +221,16 @@ def load(name: str, block_size: int) -> Dataset:
         _hold_against_meta(file, splits.get(split), origin)
         file.require(block_size + 1, block_size)
         file.scan()
-    if len(train) == len(val) and train.fingerprint() == val.fingerprint():
+    fingerprint: dict[str, Any] = {"train": train.fingerprint(), "val": val.fingerprint()}
+    if fingerprint["train"] == fingerprint["val"]:
         warnings.append(
             f"{train.path} and {val.path} hold the same tokens: the validation loss will say "
-            "nothing new"
+            f"nothing new"
         )
-    return Dataset(folder, train, val, codec_json, vocab_size, str(origin), tuple(warnings))
+    fingerprint["vocab_size"] = vocab_size
+    return Dataset(
+        folder, train, val, codec_json, vocab_size, str(origin), fingerprint, tuple(warnings)
+    )
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

@@ -1,0 +1,169 @@
+"""Choices of device, format and compilation, on machines we do not have."""
+
+import importlib.util
+
+import pytest
+import torch
+
+from stepglass import device, devices
+from stepglass.config import TrainConfig
+from stepglass.errors import DeviceError
+
+
+class Machine:
+    """A machine with some hardware, as torch would report it."""
+
+    def __init__(self, monkeypatch, *, cuda=None, bf16=False, mps=False, triton=False, count=1):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda is not None)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: cuda)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: bf16)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if triton else None)
+
+
+def choices(**settings) -> tuple[str, str, bool]:
+    chosen = device.pick(TrainConfig(**settings))
+    return chosen.type, str(chosen.dtype).removeprefix("torch."), chosen.compile
+
+
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ({}, ("cpu", "float32", False)),
+        ({"mps": True}, ("mps", "float32", False)),
+        (
+            {"cuda": "NVIDIA GeForce RTX 4070", "bf16": True, "triton": True},
+            ("cuda", "bfloat16", True),
+        ),
+        ({"cuda": "NVIDIA GeForce RTX 4070", "bf16": True}, ("cuda", "bfloat16", False)),
+        ({"cuda": "Tesla V100-SXM2-16GB", "triton": True}, ("cuda", "float16", True)),
+    ],
+)
+def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
+    hardware, expected, monkeypatch
+):
+    Machine(monkeypatch, **hardware)
+    assert choices() == expected
+    reasons = device.pick(TrainConfig()).reasons
+    assert [reason.split(":")[0] for reason in reasons] == ["device", "dtype", "compile"]
+    assert "asked for" not in " ".join(reasons)
+
+
+def test_what_the_user_says_is_done(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, triton=True)
+    assert choices(device="cpu", dtype="bfloat16", compile=True) == ("cpu", "bfloat16", True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cuda"}, "--device=cuda: torch .* finds no such device here; try --device=cpu"),
+        ({"device": "mps"}, "--device=mps: torch .* finds no such device here"),
+        ({"device": "tpu"}, "--device expects auto, cpu, cuda, cuda:N or mps, found 'tpu'"),
+        ({"device": "cpu:x"}, "--device expects auto, cpu, cuda, cuda:N or mps, found 'cpu:x'"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(settings, message, monkeypatch):
+    Machine(monkeypatch)
+    with pytest.raises(DeviceError, match=message):
+        choices(**settings)
+
+
+def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, count=2)
+    with pytest.raises(DeviceError, match="--device=cuda:2: expected an index below 2, found 2"):
+        choices(device="cuda:2")
+
+
+def test_a_format_the_gpu_lacks_is_refused(monkeypatch):
+    Machine(monkeypatch, cuda="Tesla V100-SXM2-16GB")
+    with pytest.raises(DeviceError, match=r"V100.* has no bfloat16 units; use --dtype=float16"):
+        choices(dtype="bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("NVIDIA GeForce RTX 4070", 58.3),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", 88.2),
+        ("NVIDIA GeForce RTX 4070 Laptop GPU", 31.2),
+        ("NVIDIA GeForce RTX 4090", 165.2),
+        ("NVIDIA A100-SXM4-80GB", 312),
+        ("NVIDIA H100 80GB HBM3", 989),
+        ("NVIDIA H100 PCIe", 756),
+        ("NVIDIA L40S", 362),
+        ("NVIDIA L4", 121),
+        ("AMD Instinct MI300X", 1307.4),
+        ("NVIDIA A10G", None),
+        ("NVIDIA GeForce RTX 3080 Ti Laptop GPU", None),
+        ("NVIDIA RTX A1000", None),
+        ("Some Future GPU", None),
+    ],
+)
+def test_peak_is_the_devices_own_or_unknown_never_an_a100s(name, peak):
+    known = devices.find(name)
+    assert (known.peak_flops("bf16") if known else None) == (peak and pytest.approx(peak * 1e12))
+
+
+def test_half_precision_peaks_follow_from_the_shader_rate():
+    """bf16 = k times fp32, k by class of card: the rule that tells right rows from wrong ones."""
+    rows = [row for row in devices._rows() if row["k"] and row["fp32"]]
+    assert len(rows) > 30
+    for row in rows:
+        half = float(row["bf16"] or row["fp16"])
+        assert half == pytest.approx(float(row["k"]) * float(row["fp32"]), rel=0.02), row["name"]
+
+
+def test_peak_of_an_unknown_gpu_is_unknown(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA GeForce GT 9999", bf16=True)
+    peak = device.peak(device.pick(TrainConfig()))
+    assert peak.flops_per_s is None
+    assert peak.source == "NVIDIA GeForce GT 9999 is not in the device table"
+
+
+def test_peak_of_a_known_gpu_names_its_row(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA GeForce RTX 4070", bf16=True)
+    peak = device.peak(device.pick(TrainConfig()))
+    assert peak.source == "device table: GeForce RTX 4070, bf16, 58.3 TFLOP/s"
+
+
+def test_peak_of_a_cpu_is_measured():
+    chosen = device.pick(TrainConfig(device="cpu"))
+    peak = device.peak(chosen)
+    assert peak.flops_per_s is not None
+    assert peak.flops_per_s > 1e8
+    assert device.measured_again(device.Peak(1.0, "low"), chosen).flops_per_s > 1e8
+    high = device.Peak(1e30, "high")
+    assert device.measured_again(high, chosen) is high
+
+
+class FakeEvent:
+    """A CUDA event on a device that is `passed` events far."""
+
+    recorded = 0
+    passed = 0
+
+    def __init__(self, enable_timing=False):
+        assert enable_timing
+
+    def record(self):
+        FakeEvent.recorded += 1
+        self.number = FakeEvent.recorded
+
+    def query(self):
+        return self.number <= FakeEvent.passed
+
+    def elapsed_time(self, end):
+        return 2.0 * (end.number - self.number)
+
+
+def test_cuda_timer_reads_events_only_when_they_are_passed_and_uses_them_again(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    timer = device.CudaTimer()
+    start, end = timer.mark(), timer.mark()
+    assert timer.elapsed_ms(start, end) is None
+    FakeEvent.passed = FakeEvent.recorded
+    assert timer.elapsed_ms(start, end) == 2.0
+    timer.recycle(start)
+    assert timer.mark() is start

@@ -1,0 +1,91 @@
+"""The command as a process: signals, pipes, a kill without warning."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers import command, prepare_tiny, records, run_process, story, tiny_args
+from stepglass import checkpoint
+
+
+@pytest.fixture(autouse=True)
+def data():
+    prepare_tiny()
+
+
+def start(**changes) -> "subprocess.Popen[str]":
+    settings = {"max_iters": 100_000, "eval_interval": 50, "eval_iters": 20} | changes
+    return subprocess.Popen(
+        command("train", *tiny_args(**settings)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(process: "subprocess.Popen[str]", pattern: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if re.match(pattern, line):
+            return line
+    raise AssertionError(f"{pattern} never came")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
+    process = start()
+    wait_for(process, r"iter 60:")
+    process.send_signal(number)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (0, "")
+    step = int(re.search(rf"stopped by {number.name} after (\d+) updates", out)[1])
+    assert checkpoint.load(checkpoint.committed(Path("out"))[0]).step == step
+    assert "go on with: stepglass train --out_dir=out --init_from=resume" in out
+    assert "wall clock" in out
+    assert records("end")[0]["reason"] == "signal"
+
+
+def test_a_signal_during_an_evaluation_stops_it():
+    process = start(eval_iters=10**6, eval_interval=10**6, batch_size=1, max_iters=10**6)
+    wait_for(process, r"warm-up:")
+    time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "stopped by SIGTERM after" in out
+
+
+def test_a_run_that_was_killed_goes_on_where_its_checkpoint_is():
+    process = start()
+    wait_for(process, r"checkpoint 100:")
+    process.kill()
+    process.wait()
+    process.communicate()
+    done = run_process(
+        "train", "--out_dir=out", "--init_from=resume", "--max_iters=300", cwd=Path()
+    )
+    assert done.returncode == 0, done.stderr
+    assert [r["iter"] for r in story("iter")] == list(range(300))
+
+
+def test_a_reader_that_leaves_is_no_error():
+    process = start(max_iters=200)
+    wait_for(process, r"iter 5:")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_an_error_is_one_line_on_stderr():
+    done = run_process("train", "--n_layr=3", cwd=Path())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: unknown setting --n_layr; did you mean n_layer?\n"
+
+
+def test_python_m_stepglass_is_the_command():
+    assert run_process("--version", cwd=Path()).stdout.startswith("stepglass 0.")

@@ -1,0 +1,202 @@
+"""A resumed run is the run that was never stopped, to the last bit."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import TEXT, prepare_tiny, story, train_tiny
+from stepglass import checkpoint, session, train
+from stepglass.cli import main
+from stepglass.stop import StopRequest
+
+EXACT = {
+    "dropout": 0.2,
+    "max_iters": 10,
+    "eval_interval": 4,
+    "gradient_accumulation_steps": 2,
+    "batch_size": 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def data():
+    prepare_tiny()
+
+
+def digest(out_dir: str) -> dict[str, str]:
+    newest = checkpoint.committed(Path(out_dir))[0]
+    return {
+        name: hashlib.sha256((newest / name).read_bytes()).hexdigest()
+        for name in checkpoint.FILES[:3]
+    }
+
+
+def losses(out_dir: str) -> list[tuple[int, str]]:
+    return [(r["iter"], float(r["loss"]).hex()) for r in story("iter", out_dir)]
+
+
+def evaluations(out_dir: str) -> list[tuple[int, float, float]]:
+    return [(r["iter"], r["train_loss"], r["val_loss"]) for r in story("eval", out_dir)]
+
+
+def stop_after(monkeypatch, step: int) -> None:
+    """A signal that arrives during the given update."""
+    real = train.apply_gradients
+
+    def apply_then_signal(s):
+        norm = real(s)
+        if s.state.step + 1 == step:
+            s.stop.name = "SIGINT"
+        return norm
+
+    monkeypatch.setattr(train, "apply_gradients", apply_then_signal)
+
+
+def resume(out_dir: str) -> int:
+    return main(["train", f"--out_dir={out_dir}", "--init_from=resume"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("step", [1, 3, 4, 5, 9])
+def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
+    settings = EXACT | {"dtype": dtype}
+    assert train_tiny(**settings, out_dir="whole") == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, step)
+        assert train_tiny(**settings, out_dir="parts") == 0
+    assert checkpoint.load(checkpoint.committed(Path("parts"))[0]).step == step
+    assert resume("parts") == 0
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+    assert evaluations("parts") == evaluations("whole")
+
+
+def test_three_stops_in_a_row_change_nothing(monkeypatch):
+    train_tiny(**EXACT, out_dir="whole")
+    for index, step in enumerate((2, 5, 7)):
+        with monkeypatch.context() as patch:
+            stop_after(patch, step)
+            assert (resume("parts") if index else train_tiny(**EXACT, out_dir="parts")) == 0
+    assert resume("parts") == 0
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+
+
+def test_going_on_from_an_older_checkpoint_after_a_crash_changes_nothing():
+    train_tiny(**EXACT, out_dir="whole")
+    train_tiny(**EXACT, out_dir="parts")
+    for path in checkpoint.committed(Path("parts"))[:-1]:
+        shutil.rmtree(path)  # as if the process had died before it could save
+    assert resume("parts") == 0
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+
+
+def spoil_rng(snapshot):
+    torch.manual_seed(99)
+    return {**snapshot, "rng": checkpoint.rng_tensors()}
+
+
+def spoil_moments(snapshot):
+    return {**snapshot, "optim": {k: torch.zeros_like(v) for k, v in snapshot["optim"].items()}}
+
+
+def spoil_weights(snapshot):
+    return {**snapshot, "model": {k: v + 1e-3 for k, v in snapshot["model"].items()}}
+
+
+@pytest.mark.parametrize("spoil", [spoil_rng, spoil_moments, spoil_weights])
+def test_leaving_out_any_part_of_the_state_is_noticed(spoil, monkeypatch):
+    """The tests above can fail."""
+    train_tiny(**EXACT, out_dir="whole")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 5)
+        train_tiny(**EXACT, out_dir="parts")
+    real = session.restore
+
+    def restore_spoilt(s, path, loaded):
+        real(s, path, type(loaded)(**spoil(dict(vars(loaded)))))
+
+    monkeypatch.setattr(session, "restore", restore_spoilt)
+    resume("parts")
+    assert digest("parts") != digest("whole")
+
+
+def test_settings_of_the_run_are_remembered_and_flags_still_win():
+    train_tiny(max_iters=3, learning_rate=5e-3, beta2=0.9)
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=8"]) == 0
+    config = json.loads(Path("out/config.json").read_text())
+    assert (config["learning_rate"], config["beta2"], config["max_iters"]) == (5e-3, 0.9, 8)
+    assert [r["iter"] for r in story("iter")] == list(range(8))
+
+
+def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
+    train_tiny()
+    newest, older = checkpoint.committed(Path("out"))
+    (newest / "model.safetensors").write_bytes(b"junk")
+    capsys.readouterr()
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
+    out = capsys.readouterr().out
+    assert f"skipped {newest.name}: {newest}/model.safetensors: expected" in out
+    assert f"{older.name}, 3 updates done" in out
+
+
+@pytest.mark.parametrize(
+    ("spoil", "flags", "message"),
+    [
+        (
+            lambda: shutil.rmtree("out/ckpt"),
+            [],
+            "out: expected a checkpoint to go on from, found none",
+        ),
+        (lambda: shutil.rmtree("out"), [], "out: nothing to resume: expected a run directory"),
+        (lambda: None, [], "--max_iters=6: the run in out has done 6 updates already; raise it"),
+        (
+            lambda: None,
+            ["--max_iters=2"],
+            "--max_iters=2: the run in out has done 6 updates already",
+        ),
+        (lambda: None, ["--n_layer=3"], "n_layer=3: the run in 'out' has 2; leave it out"),
+        (
+            lambda: prepare_tiny("another text with the same kind of letters " * 99),
+            ["--max_iters=9"],
+            "found",
+        ),
+        (
+            lambda: Path("out/config.json").write_text("[]"),
+            [],
+            "expected a JSON object of settings, found list",
+        ),
+        (lambda: Path("out/config.json").write_text("{"), [], "out/config.json: cannot be read"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused_and_nothing_starts_over(spoil, flags, message, capsys):
+    train_tiny()
+    spoil()
+    capsys.readouterr()
+    assert main(["train", "--out_dir=out", "--init_from=resume", *flags]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_other_data_with_the_same_vocabulary_is_refused(capsys):
+    train_tiny()
+    prepare_tiny(TEXT[::-1])
+    capsys.readouterr()
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 2
+    assert "was trained on other data than data/tiny holds now" in capsys.readouterr().err
+
+
+def test_a_second_signal_leaves_at_once(monkeypatch):
+    left = []
+    monkeypatch.setattr("os._exit", left.append)
+    stop = StopRequest()
+    stop._handle(2, None)
+    assert (stop.name, left) == ("SIGINT", [])
+    stop._handle(2, None)
+    assert left == [130]

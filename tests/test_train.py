@@ -1,0 +1,366 @@
+"""Training from end to end, on a model small enough to do it in a moment."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import prepare_tiny, records, tiny_args, train_tiny
+from stepglass import checkpoint, train
+from stepglass.cli import main
+from stepglass.clock import STEP_PHASES
+from stepglass.config import read_command_line, resolve
+from stepglass.data import dataset, sources
+from stepglass.device import pick
+from stepglass.evaluate import evaluate
+from stepglass.models.gpt2 import GPT, GPTConfig
+
+
+@pytest.fixture(autouse=True)
+def data():
+    prepare_tiny()
+
+
+def test_lines_are_nanogpts_and_ours_stand_beside_them(capsys):
+    assert train_tiny() == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^tokens per iteration will be: 32$", out, re.M)
+    assert re.search(r"^number of parameters: 0\.01M$", out, re.M)
+    assert re.findall(r"^step (\d+): train loss \d\.\d{4}, val loss \d\.\d{4}$", out, re.M) == [
+        "0",
+        "3",
+        "6",
+    ]
+    iters = re.findall(
+        r"^iter (\d+): loss \d+\.\d{4}, time \d+\.\d\dms, mfu \d+\.\d\d%$", out, re.M
+    )
+    assert iters == [str(i) for i in range(6)]
+    assert out.count("saving checkpoint to out\n") == 2
+    assert re.search(
+        r"^eval 3: [\d.]+m?s, val loss \d\.\d{4} ± \d\.\d{4} \(8 windows\)$", out, re.M
+    )
+    assert re.search(r"^checkpoint 3: stalled [\d.]+m?s, [\d.]+ kB, the best so far$", out, re.M)
+    assert re.search(r"^warm-up: start-up [\d.]+m?s, first batch [\d.]+m?s$", out, re.M)
+    assert re.search(r"^  wall clock +[\d.]+m?s  100\.0%$", out, re.M)
+    assert re.search(r"^best val loss \d\.\d{4} at step 6$", out, re.M)
+
+
+def test_phases_of_every_iteration_and_of_the_run_sum_to_the_wall_clock():
+    train_tiny()
+    for record in records("iter"):
+        assert sum(record["phases"].values()) == pytest.approx(record["wall_ms"], abs=1e-3)
+    (end,) = records("end")
+    ledger = end["ledger"]
+    assert sum(ledger["phases"].values()) == pytest.approx(ledger["wall_ms"], abs=1e-3)
+    iterations = sum(record["wall_ms"] for record in records("iter"))
+    assert iterations < ledger["wall_ms"]  # the last evaluation comes after the last iteration
+
+
+def test_every_iteration_is_recorded_whatever_is_printed(capsys):
+    train_tiny(log_interval=4)
+    assert [r["iter"] for r in records("iter")] == list(range(6))
+    assert re.findall(r"^iter (\d+)", capsys.readouterr().out, re.M) == ["0", "4"]
+
+
+def test_printed_time_is_the_step_alone(capsys):
+    train_tiny()
+    times = dict(re.findall(r"^iter (\d+):.*time ([\d.]+)ms", capsys.readouterr().out, re.M))
+    for record in records("iter"):
+        step_ms = sum(record["phases"].get(name, 0) for name in STEP_PHASES)
+        assert float(times[str(record["iter"])]) == pytest.approx(step_ms, abs=0.006)
+    boundary = records("iter")[3]
+    assert boundary["phases"]["eval"] > 0
+    assert boundary["phases"]["checkpoint"] > 0
+    assert boundary["phases"]["gc"] > 0
+
+
+def test_start_up_is_in_the_first_iterations_window_and_not_in_its_time():
+    train_tiny()
+    first = records("iter")[0]
+    assert first["phases"]["warmup"] > 0
+    assert "warmup" not in records("iter")[1]["phases"]
+
+
+def test_start_record_says_what_ran():
+    train_tiny()
+    (start,) = records("start")
+    assert start["schema"] == 1
+    assert start["config"]["n_layer"] == 2
+    assert start["model"]["parameters"] == sum(
+        t.numel() for t in checkpoint.load(checkpoint.committed(Path("out"))[0]).model.values()
+    )
+    assert start["peak_flops"] > 0
+    assert "measured here" in start["peak_source"]
+    assert start["versions"]["torch"] == torch.__version__
+    assert "--n_layer=2" in start["argv"]
+
+
+def test_exactly_max_iters_updates_are_made():
+    train_tiny(max_iters=5)
+    snapshot = checkpoint.load(checkpoint.committed(Path("out"))[0])
+    assert snapshot.step == 5
+    steps = {float(v) for k, v in snapshot.optim.items() if k.endswith(".step")}
+    assert steps == {5.0}
+
+
+def test_the_model_learns():
+    train_tiny(max_iters=150, lr_decay_iters=150, eval_interval=150)
+    first, last = records("eval")
+    assert last["val_loss"] < first["val_loss"] - 0.5
+
+
+def test_loss_is_the_mean_over_micro_batches_and_accumulation_equals_a_large_batch():
+    train_tiny(batch_size=4, gradient_accumulation_steps=2)
+    split = [r["loss"] for r in records("iter")]
+    train_tiny(batch_size=8, gradient_accumulation_steps=1, out_dir="whole")
+    whole = [r["loss"] for r in records("iter", "whole")]
+    assert split == pytest.approx(whole, rel=1e-4)
+
+
+def test_evaluation_does_not_disturb_training():
+    train_tiny(dropout=0.2)
+    train_tiny(dropout=0.2, eval_interval=1, eval_iters=1, out_dir="often")
+    assert [r["loss"] for r in records("iter")] == [r["loss"] for r in records("iter", "often")]
+
+
+def test_evaluations_score_the_same_windows():
+    train_tiny(learning_rate=1e-9, min_lr=0, eval_interval=2)
+    losses = {round(r["val_loss"], 5) for r in records("eval")}
+    assert len(losses) == 1
+
+
+def test_standard_error_is_that_of_the_windows():
+    cfg = resolve(read_command_line(tiny_args(eval_iters=10**6)), "none")
+    data = dataset.load("tiny", 8)
+    net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
+    result = evaluate(net, data, cfg, pick(cfg), lambda: False)
+    assert result is not None
+    windows = data.eval_windows(data.val, cfg.seed, 10**9, 8)
+    rows = data.val.windows(windows, 9).astype("int64")
+    with torch.no_grad():
+        each = torch.stack(
+            [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:]))[1] for r in rows]
+        ).double()
+    assert result.windows == len(rows)
+    assert result.val_loss == pytest.approx(each.mean().item(), rel=1e-5)
+    assert result.val_se == pytest.approx(each.std().item() / math.sqrt(len(rows)), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_short_formats_train_too(dtype, capsys):
+    assert train_tiny(dtype=dtype) == 0
+    assert all(math.isfinite(r["loss"]) for r in records("iter"))
+    state = checkpoint.load(checkpoint.committed(Path("out"))[0]).state
+    assert bool(state["scaler"]) == (dtype == "float16")
+    assert f"dtype: {dtype}: asked for" in capsys.readouterr().out
+
+
+def test_choices_are_printed_with_reasons_when_nobody_made_them(capsys):
+    assert main(["train", *[a for a in tiny_args() if not a.startswith("--device")]]) == 0
+    out = capsys.readouterr().out
+    assert "dtype: float32: the fastest exact format on a CPU\n" in out
+    assert "compile: False: compiling takes longer than it saves in a run of this kind\n" in out
+
+
+def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
+    def broken(model):
+        def fail(*args, **kwargs):
+            raise RuntimeError("no C compiler\nlong trace")
+
+        fail.train = fail.eval = lambda: None
+        return fail
+
+    monkeypatch.setattr(torch, "compile", broken)
+    assert train_tiny(compile=True) == 0
+    assert "compile failed: no C compiler; going on without it\n" in capsys.readouterr().out
+    (event,) = [r for r in records("event") if r["name"] == "compile_failed"]
+    assert event["detail"]["reason"] == "no C compiler"
+    train_tiny(compile=False, out_dir="plain")
+    assert [r["loss"] for r in records("iter")] == [r["loss"] for r in records("iter", "plain")]
+
+
+def test_compile_is_a_part_of_the_warm_up(monkeypatch, capsys):
+    monkeypatch.setattr(torch, "compile", lambda model: model)
+    train_tiny(compile=True)
+    assert re.search(
+        r"^warm-up: start-up .*, compile [\d.]+m?s, first batch", capsys.readouterr().out, re.M
+    )
+
+
+def spoil_weights_after(monkeypatch, step: int) -> None:
+    real = train.apply_gradients
+
+    def apply(s):
+        norm = real(s)
+        if s.state.step + 1 == step:
+            s.raw_model.transformer.ln_f.weight.data.fill_(math.nan)
+        return norm
+
+    monkeypatch.setattr(train, "apply_gradients", apply)
+
+
+def test_weights_that_went_bad_just_before_an_evaluation_are_not_saved(monkeypatch, capsys):
+    spoil_weights_after(monkeypatch, step=6)
+    assert train_tiny(max_iters=9) == 1
+    assert "error: step 6: the validation loss is nan" in capsys.readouterr().err
+    assert [path.name for path in checkpoint.committed(Path("out"))] == ["step-00000003-000001"]
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_its_weights_are_saved(capsys):
+    assert train_tiny(learning_rate=1e18, min_lr=0, max_iters=50, eval_interval=50) == 1
+    error = capsys.readouterr().err
+    assert re.match(r"error: iter \d+: (the gradient's norm|the loss) is (nan|inf); ", error)
+    assert checkpoint.committed(Path("out")) == []
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
+    spoil_weights_after(monkeypatch, step=5)
+    assert train_tiny(grad_clip=0, max_iters=50) == 1
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "error: iter 5: the loss is nan; the last good checkpoint is "
+        "out/ckpt/step-00000003-000001. "
+        "Try --init_from=resume --learning_rate=0.005 --grad_clip=1.0\n"
+    )
+    assert "wall clock" in captured.out
+    assert records("iter")[-1]["loss"] is None
+    assert records("event")[-1]["name"] == "nan"
+    assert records("end")[0]["reason"] == "failed"
+    newest = checkpoint.load(checkpoint.committed(Path("out"))[0])
+    assert all(t.isfinite().all() for t in newest.model.values())
+
+
+def test_eval_only_evaluates_once_and_changes_nothing(capsys):
+    train_tiny()
+    before = sorted(str(p) for p in Path("out/ckpt").rglob("*"))
+    config = Path("out/config.json").read_text()
+    assert (
+        main(["train", "--out_dir=out", "--init_from=resume", "--eval_only", "--eval_iters=1000"])
+        == 0
+    )
+    assert len([r for r in records("eval") if r["windows"] > 8]) == 1
+    assert sorted(str(p) for p in Path("out/ckpt").rglob("*")) == before
+    assert Path("out/config.json").read_text() == config
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
+
+
+def test_eval_only_from_scratch_saves_nothing():
+    assert train_tiny(eval_only=True) == 0
+    assert len(records("eval")) == 1
+    assert records("iter") == []
+    assert checkpoint.committed(Path("out")) == []
+
+
+def test_an_earlier_run_is_moved_aside_never_overwritten(capsys):
+    train_tiny()
+    first = Path("out/run.jsonl").read_bytes()
+    capsys.readouterr()
+    train_tiny(seed=2)
+    assert "note: out held a run already; it is in out/earlier-1 now\n" in capsys.readouterr().out
+    assert Path("out/earlier-1/run.jsonl").read_bytes() == first
+    assert len(checkpoint.committed(Path("out/earlier-1"))) == 2
+    assert len(records("start")) == 1
+
+
+def test_only_improvements_are_saved_when_asked_and_the_best_is_kept():
+    train_tiny(max_iters=12, eval_interval=2, learning_rate=3.0, always_save_checkpoint=False)
+    evals = {r["iter"]: r["val_loss"] for r in records("eval")}
+    best_step = min(evals, key=lambda step: evals[step])
+    saved = [(r["iter"], r["is_best"]) for r in records("checkpoint")]
+    assert all(is_best for step, is_best in saved if step != 12)
+    if best_step:
+        best = json.loads(Path("out/best.json").read_text())
+        assert best["dir"].startswith(f"step-{best_step:08d}-")
+        assert best["val_loss"] == evals[best_step]
+
+
+def test_the_newest_two_and_the_best_remain(monkeypatch):
+    losses = iter([5.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0])
+    real = train.evaluate
+
+    def scripted(*args):
+        result = real(*args)
+        return type(result)(result.train_loss, next(losses), result.val_se, result.windows)
+
+    monkeypatch.setattr(train, "evaluate", scripted)
+    train_tiny(max_iters=6, eval_interval=1)
+    kept = [path.name[:13] for path in checkpoint.committed(Path("out"))]
+    assert kept == ["step-00000006", "step-00000005", "step-00000001"]
+    assert json.loads(Path("out/best.json").read_text())["val_loss"] == 1.0
+
+
+def test_a_full_disk_costs_a_warning_and_the_final_save_decides(monkeypatch, capsys):
+    real = checkpoint.atomic.write_durably
+
+    def full(path, data):
+        if "step-00000003" in str(path):
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(checkpoint.atomic, "write_durably", full)
+    assert train_tiny() == 0
+    assert (
+        "cannot save step 3: no space left on device; training goes on" in capsys.readouterr().out
+    )
+    assert [path.name for path in Path("out/ckpt").iterdir()] == ["step-00000006-000001"]
+    monkeypatch.setattr(
+        checkpoint.atomic, "write_durably", lambda path, data: full(Path("step-00000003"), data)
+    )
+    assert train_tiny() == 1
+    assert "step 6 could not be saved" in capsys.readouterr().err
+    assert list(Path("out/ckpt").iterdir()) == []
+
+
+def test_a_peak_that_was_measured_too_low_is_measured_again(monkeypatch, capsys):
+    rates = iter([1.0, 1e12])
+    monkeypatch.setattr("stepglass.device.measure_matmul", lambda device, dtype: next(rates))
+    train_tiny()
+    assert (
+        "peak for MFU: 1.0 TFLOP/s, the best matrix product measured here; the machine was busy"
+        in (capsys.readouterr().out)
+    )
+    assert records("iter")[0]["mfu"] > 1 > records("iter")[-1]["mfu"]
+
+
+def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
+    Path("plays.txt").write_text("Enter HAMLET, reading. " * 100)
+    monkeypatch.setitem(
+        sources.NAMED,
+        "shakespeare",
+        lambda data_dir: sources.Source(
+            "shakespeare", [sources.file_document(Path("plays.txt"))], []
+        ),
+    )
+    assert main(["train", "shakespeare", "--max_iters=2", "--eval_iters=1", "--device=cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "recipe: quick: no config file was given, and the device is cpu\n" in out
+    assert Path("data/shakespeare/meta.json").exists()
+    assert json.loads(Path("out-quick/config.json").read_text())["recipe"] == "quick"
+
+
+def test_nanogpts_command_line_runs_word_for_word(capsys):
+    Path("config").mkdir()
+    Path("config/train_shakespeare_char.py").write_text(
+        "out_dir = 'out-shakespeare-char'\neval_interval = 250\neval_iters = 200\nlog_interval = "
+        "10\n"
+        "always_save_checkpoint = False\nwandb_log = False\nwandb_project = 'shakespeare-char'\n"
+        "dataset = 'shakespeare_char'\ngradient_accumulation_steps = 1\nbatch_size = "
+        "64\nblock_size = 256\n"
+        "n_layer = 6\nn_head = 6\nn_embd = 384\ndropout = 0.2\nlearning_rate = 1e-3\nmax_iters = "
+        "5000\n"
+        "lr_decay_iters = 5000\nmin_lr = 1e-4\nbeta2 = 0.99\nwarmup_iters = 100\n"
+    )
+    prepare_tiny(name="shakespeare_char")
+    words = (
+        "config/train_shakespeare_char.py --device=cpu --compile=False --eval_iters=20 "
+        "--log_interval=1 "
+        "--block_size=64 --batch_size=12 --n_layer=4 --n_head=4 --n_embd=128 --max_iters=2000 "
+        "--lr_decay_iters=2000 --dropout=0.0"
+    ).replace("--max_iters=2000", "--max_iters=3")
+    assert main(["train", *words.split()]) == 0
+    config = json.loads(Path("out-shakespeare-char/config.json").read_text())
+    assert (config["n_layer"], config["batch_size"], config["learning_rate"]) == (4, 12, 1e-3)
+    assert config["recipe"] == "none"
