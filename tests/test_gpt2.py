@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.models.gpt2 import GPT, GPTConfig, TokenDecoder
 
 SHAPE = {"vocab_size": 65, "block_size": 32, "n_layer": 3, "n_head": 4, "n_embd": 64}
 
@@ -140,6 +140,21 @@ def test_cached_forward_equals_the_whole_forward():
             pieces.append(logits)
         whole, _ = net(idx, idx)
     assert torch.allclose(torch.cat(pieces, 1), whole[:, 4:], atol=1e-5)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_token_decoder_equals_the_whole_forward(bias):
+    net = model(bias=bias)
+    for parameter in net.parameters():
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    idx = torch.randint(65, (1, 32))
+    cache = net.new_cache(torch.float32)
+    decoder = TokenDecoder(net, cache)
+    with torch.inference_mode():
+        pieces = torch.cat([decoder(token) for token in idx[0].tolist()])
+        whole, _ = net(idx, idx)
+    assert torch.allclose(pieces, whole[0], atol=1e-5)
+    assert cache.length == 32
 
 
 def test_dropout_acts_in_training_and_not_in_evaluation():

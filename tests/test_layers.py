@@ -20,6 +20,7 @@ LAYERS: list[list[str]] = [
     ["data.packages"],
     ["data.tokenizer", "data.sources", "data.nanogpt_meta"],
     ["data.prepare", "data.dataset"],
+    ["docs_config"],
     ["models.kvcache"],
     ["models.gpt2"],
     ["device", "optim"],

@@ -19,7 +19,7 @@ from stepglass import checkpoint
 from stepglass.data import dataset, sources
 from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
 from stepglass.errors import CheckpointError, DataError
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.models.gpt2 import GPT, GPTConfig, TokenDecoder
 
 
 @dataclass(frozen=True)
@@ -116,26 +116,21 @@ def generate(
     generator = torch.Generator(device="cpu").manual_seed(seed)
     block_size = model.config.block_size
     window = prompt[-block_size:]
-    cache = model.new_cache(model.lm_head.weight.dtype) if use_cache else None
-    unread = window
+    cache = model.new_cache(model.lm_head.weight.dtype)
+    next_logits = TokenDecoder(model, cache)
     for _ in range(max_new_tokens):
-        if cache is not None:
-            logits, _ = model(torch.tensor([unread], device=device), cache=cache)
-            cache.advance(len(unread))
+        if use_cache and cache.length == len(window) - 1 > 0:
+            logits = next_logits(window[-1])
         else:
-            logits, _ = model(torch.tensor([window], device=device))
-        scores = (
-            logits[0, -1, :vocab_size].float().cpu()
-        )  # rows that only pad the vocabulary are no tokens
+            cache.length = 0
+            logits = model(torch.tensor([window], device=device), cache=cache)[0][0]
+            cache.advance(len(window))
+        scores = logits[-1, :vocab_size].float().cpu()  # rows that only pad are no tokens
         token = pick(scores, temperature, top_k, top_p, generator)
         yield token
-        window = [*window, token]
-        unread = [token]
+        window.append(token)
         if len(window) > block_size:
-            window = window[-max(block_size // 2, 1) :]
-            unread = window
-            if cache is not None:
-                cache.length = 0
+            del window[: -max(block_size // 2, 1)]
 
 
 def pick(

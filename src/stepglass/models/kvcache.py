@@ -23,17 +23,18 @@ class KVCache:
         batch: int = 1,
     ) -> None:
         shape = (num_layers, batch, num_heads, max_tokens, head_dim)
-        self._keys = torch.zeros(shape, device=device, dtype=dtype)
-        self._values = torch.zeros(shape, device=device, dtype=dtype)
+        self._keys = torch.zeros(shape, device=device, dtype=dtype).unbind()
+        self._values = torch.zeros(shape, device=device, dtype=dtype).unbind()
         self.max_tokens = max_tokens
         self.length = 0
 
     def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Store one layer's new keys and values; returns all of that layer's, old and new."""
-        end = self.length + keys.size(2)
-        self._keys[layer, :, :, self.length : end] = keys
-        self._values[layer, :, :, self.length : end] = values
-        return self._keys[layer, :, :, :end], self._values[layer, :, :, :end]
+        num_new = keys.size(2)
+        self._keys[layer].narrow(2, self.length, num_new).copy_(keys)
+        self._values[layer].narrow(2, self.length, num_new).copy_(values)
+        end = self.length + num_new
+        return self._keys[layer].narrow(2, 0, end), self._values[layer].narrow(2, 0, end)
 
     def advance(self, num_tokens: int) -> None:
         """Called once after a forward pass, when every layer has stored its part."""

@@ -1,0 +1,120 @@
+"""The docs say what the program does."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stepglass
+from helpers import prepare_tiny, records, train_tiny
+from stepglass import docs_config
+from stepglass.clock import PHASES
+from stepglass.ledger import WHAT
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+SHORT = ["--max_iters=20", "--eval_iters=1"]  # appended to training commands: the flags of a hurry
+
+
+def commands(text: str) -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line and not line.startswith("#")]
+
+
+def test_the_readme_names_the_two_commands_that_set_everything_up():
+    assert {"make train", "make test"} <= set(commands(README))
+
+
+def test_every_stepglass_command_in_the_readme_runs(tmp_path):
+    """In order, in one empty folder, as a reader would type them."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    (tmp_path / "my_notes.txt").write_text("a text of one's own, with words in it\n" * 200)
+    typed = [shlex.split(line) for line in commands(README) if line.startswith("stepglass ")]
+    assert {words[1] for words in typed} >= {"prepare", "train", "sample"}
+    for words in typed:
+        short = SHORT if words[1] == "train" else []
+        done = subprocess.run(
+            words + short,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+
+
+@pytest.mark.parametrize("target", ["train", "test", "check", "bench"])
+def test_make_knows_the_targets_the_docs_name(target):
+    done = subprocess.run(
+        ["make", "--dry-run", "-C", str(ROOT), target], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_make_train_prepares_trains_and_samples(tmp_path):
+    """The README's first command, in another folder, with this environment and in a hurry."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").symlink_to(sys.executable)
+    script = f'#!/bin/sh\nexec "{sys.executable}" -m stepglass "$@"\n'
+    (venv / "bin" / "stepglass").write_text(script)
+    (venv / "bin" / "stepglass").chmod(0o755)
+    (venv / ".installed").touch()
+    done = subprocess.run(
+        ["make", "train", f"VENV={venv}", f"TRAIN_FLAGS={' '.join(SHORT)}"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "wall clock" in done.stdout
+    assert "\nROMEO:" in done.stdout
+
+
+def test_config_reference_is_generated_from_the_settings():
+    page = (ROOT / "docs" / "config.md").read_text()
+    assert page == docs_config.page(), "run: python -m stepglass.docs_config > docs/config.md"
+
+
+def test_links_between_pages_lead_somewhere():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
+            if not target.startswith("http"):
+                assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_phases_are_explained_everywhere():
+    page = (ROOT / "docs" / "clock.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(PHASES) == list(WHAT)
+
+
+def test_records_have_the_keys_that_the_run_log_page_documents():
+    prepare_tiny()
+    train_tiny()
+    page = (ROOT / "docs" / "run-log.md").read_text()
+    sections = {m[1]: m[2] for m in re.finditer(r"^### `(\w+)`(.*?)(?=^##)", page, re.M | re.S)}
+    assert set(sections) == {"start", "iter", "eval", "checkpoint", "event", "end"}
+    for kind, text in sections.items():
+        documented = set(re.findall(r"`(\w+)`", text))
+        for record in records(kind):
+            assert set(record) - {"kind"} <= documented, kind
+
+
+def test_version_is_in_the_changelog():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert "## [Unreleased]" in changelog or f"## [{stepglass.__version__}]" in changelog
+
+
+def test_constraints_pin_every_dependency():
+    pins = (ROOT / "constraints.txt").read_text()
+    project = (ROOT / "pyproject.toml").read_text()
+    for name in re.findall(r'^    "([\w-]+)>=', project, re.M):
+        assert re.search(rf"^{name.replace('-', '[-_]')}==", pins, re.M | re.I), name
+    assert "torch==2.13.0\n" in pins
