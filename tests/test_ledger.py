@@ -19,8 +19,8 @@ def test_table_shows_shares_and_the_wall_clock():
         Lap(4_000_000_000, {"forward_backward": 3_000_000_000, "other": 1_000_000_000})
     )
     assert lines == [
-        "  forward_backward       3.0s   75.0%   the model, forwards and backwards",
-        "  other                  1.0s   25.0%   claimed by no phase",
-        "  -----------------------------------",
-        "  wall clock             4.0s  100.0%",
+        "  forward_backward        3.00s   75.0%   the model, forwards and backwards",
+        "  other                   1.00s   25.0%   claimed by no phase",
+        "  -------------------------------------",
+        "  wall clock              4.00s  100.0%",
     ]

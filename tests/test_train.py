@@ -44,7 +44,7 @@ def test_lines_are_nanogpts_and_ours_stand_beside_them(capsys):
     )
     assert re.search(r"^checkpoint 3: stalled [\d.]+m?s, [\d.]+ kB, the best so far$", out, re.M)
     assert re.search(r"^warm-up: start-up [\d.]+m?s, first batch [\d.]+m?s$", out, re.M)
-    assert re.search(r"^  wall clock +[\d.]+m?s  100\.0%$", out, re.M)
+    assert re.search(r"^  wall clock +[\d.]+s  100\.0%$", out, re.M)
     assert re.search(r"^best val loss \d\.\d{4} at step 6$", out, re.M)
 
 

@@ -45,14 +45,14 @@ def as_record(total: Lap) -> dict[str, object]:
 def table(total: Lap) -> list[str]:
     """The ledger as lines of text, `other` included, then the wall clock they add up to."""
     lines = [
-        f"  {row.phase:<17}{units.duration(row.ms):>10}{units.percent(row.share, 1):>8}   "
+        f"  {row.phase:<17}{units.seconds(row.ms):>12}{units.percent(row.share, 1):>8}   "
         f"{WHAT[row.phase]}"
         for row in rows(total)
         if row.ms > 0 or row.phase == "other"
     ]
-    rule = "  " + "-" * 35
+    rule = "  " + "-" * 37
     return [
         *lines,
         rule,
-        f"  {'wall clock':<17}{units.duration(total.wall_ms):>10}{units.percent(1, 1):>8}",
+        f"  {'wall clock':<17}{units.seconds(total.wall_ms):>12}{units.percent(1, 1):>8}",
     ]

@@ -39,9 +39,7 @@ def loop(s: Session) -> str:
         if is_last or cfg.eval_only:
             return "finished"
 
-        lr = lr_at(step, cfg)
-        set_lr(s.optimizer, lr)
-        step_loss = torch.zeros((), device=s.device.torch_device)
+        step_loss: Tensor | float = 0.0
         for micro_step in range(cfg.gradient_accumulation_steps):
             with s.clock.phase("data"):
                 x, y = s.batch(step, micro_step)
@@ -50,12 +48,15 @@ def loop(s: Session) -> str:
                     _, loss = s.model(x, y)
                     loss = loss / cfg.gradient_accumulation_steps
                 s.scaler.scale(loss).backward()
-                step_loss += loss.detach()  # stays on the device: nothing waits for it
+                step_loss = step_loss + loss.detach()  # stays on the device: nothing waits for it
         with s.clock.phase("optimizer"):
+            lr = lr_at(step, cfg)
+            set_lr(s.optimizer, lr)
             grad_norm = apply_gradients(s)
         s.state.step += 1
         s.state.tokens += cfg.tokens_per_iter
-        report_iteration(s, step, lr, step_loss, grad_norm)
+        with s.clock.phase("log"):
+            report_iteration(s, step, lr, step_loss, grad_norm)
 
 
 def apply_gradients(s: Session) -> Tensor | None:
@@ -149,15 +150,14 @@ def snapshot(s: Session) -> checkpoint.Snapshot:
 
 
 def report_iteration(
-    s: Session, step: int, lr: float, loss: Tensor, grad_norm: Tensor | None
+    s: Session, step: int, lr: float, loss: Tensor | float, grad_norm: Tensor | None
 ) -> None:
     """Close the iteration's window, and show every iteration the device has finished."""
-    with s.clock.phase("log"):
-        norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm.to(loss.dtype)
-        values = s.device.fetch_later(torch.stack((loss, norm)))
+    assert isinstance(loss, Tensor), "an update has at least one micro-batch"
+    norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm
+    values = s.device.fetch_later(torch.stack((loss, norm)))
     s.pending.append(PendingIteration(step, lr, values, s.clock.lap()))
-    with s.clock.phase("log"):
-        read_back(s, wait=False)
+    read_back(s, wait=False)
 
 
 def read_back(s: Session, wait: bool) -> None:

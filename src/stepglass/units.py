@@ -25,6 +25,15 @@ def duration(ms: float | None) -> str:
     return f"{minutes // 60}h {minutes % 60:02d}m"
 
 
+def seconds(ms: float) -> str:
+    """For a column that adds up: one unit all the way down.
+
+    >>> seconds(414.51), seconds(4_230_000)
+    ('0.41s', '4,230.00s')
+    """
+    return f"{ms / 1000:,.2f}s"
+
+
 def milliseconds(ms: float | None) -> str:
     """nanoGPT's way of printing a time.
 
