@@ -9,7 +9,7 @@ TRAIN_FLAGS ?=
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
 	$(BIN)/stepglass train $(TRAIN_FLAGS)
-	$(BIN)/stepglass sample out-quick --prompt="ROMEO:" --max_new_tokens=300
+	$(BIN)/stepglass sample out --prompt="ROMEO:" --max_new_tokens=300
 
 ## the tests, under five minutes on two cores
 test: $(VENV)/.installed-dev

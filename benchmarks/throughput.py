@@ -75,7 +75,7 @@ class BareLoop:
     def run(self, steps: int) -> None:
         s = self.session
         for _ in range(steps):
-            x, y = s.batch(s.state.step, 0)
+            [(x, y)] = s.batch(s.state.step)
             _, loss = s.model(x, y)
             loss.backward()
             train.apply_gradients(s)
@@ -191,7 +191,7 @@ def main() -> None:
             "cost_of_clock_log_and_checks": paired_ratio(bare, ours, args.rounds, args.steps) - 1,
             "noise_of_this_figure": paired_ratio(bare, bare, args.rounds, args.steps) - 1,
         }
-        session.log.close()
+        session.close()
         checkout = os.environ.get("NANOGPT_DIR")
         if checkout and args.size == "cpu":
             result["ours_over_nanogpt"] = nanogpt_ratio(folder, Path(checkout), rounds=3)

@@ -215,3 +215,14 @@ def test_an_optimizer_of_another_model_is_refused():
         CheckpointError, match=r"weight\.exp_avg: expected \[3, 4\], found \[4, 4\]"
     ):
         checkpoint.load_optimizer(net, optimizer, {"weight.exp_avg": torch.zeros(4, 4)}, "x")
+
+
+def test_what_was_just_saved_is_never_pruned():
+    """Damaged checkpoints of later steps once pushed out the one saved after a resume."""
+    for step in (1000, 1200, 20):
+        checkpoint.save(RUN, snapshot(step))
+    checkpoint.prune(RUN)
+    assert [path.name for path in checkpoint.committed(RUN)] == [
+        "step-00001200-000002",
+        "step-00000020-000003",
+    ]

@@ -70,6 +70,15 @@ def test_a_device_that_is_not_there_is_refused(settings, message, monkeypatch):
         choices(**settings)
 
 
+def test_a_gpu_that_is_named_becomes_the_current_one(monkeypatch):
+    """Events, generators and waits follow the current device, not the model's."""
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, count=2)
+    current = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    choices(device="cuda:1")
+    assert current == [torch.device("cuda:1")]
+
+
 def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
     Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, count=2)
     with pytest.raises(DeviceError, match="--device=cuda:2: expected an index below 2, found 2"):

@@ -25,6 +25,7 @@ LAYERS: list[list[str]] = [
     ["models.gpt2"],
     ["device", "optim"],
     ["evaluate", "checkpoint"],
+    ["rundir"],
     ["sample", "session"],
     ["train"],
     ["cli"],

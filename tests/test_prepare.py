@@ -75,9 +75,7 @@ def test_cutting_text_for_bpe_does_not_change_its_ids(text, size):
     pieces = list(tokenizer.safe_pieces(text, size))
     assert "".join(pieces) == text
     joined = [index for piece in pieces for index in codec._tokenizer.encode(piece).ids]
-    whole = codec._tokenizer.encode(text).ids
-    is_safe = all(p[0] in " \n" for p in pieces[1:])
-    assert joined == whole or not is_safe
+    assert joined == codec._tokenizer.encode(text).ids
 
 
 def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
@@ -89,6 +87,41 @@ def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
     main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=many"])
     assert Path("data/one/train.bin").read_bytes() == Path("data/many/train.bin").read_bytes()
     assert Path("data/one/val.bin").read_bytes() == Path("data/many/val.bin").read_bytes()
+
+
+@pytest.mark.parametrize("text", ["Hello", "Hello" * 40_000, "東京タワー" * 100])
+def test_a_document_without_white_space_is_not_cut(text):
+    Path("a.txt").write_text(text)
+    Path("b.txt").write_text("x" * len(text))
+    main(["prepare", "a.txt", "b.txt", "--tokenizer=gpt2", "--name=one"])
+    ids = tokens(Path("data/one"), "train").tolist()
+    whole = tokenizer.gpt2()._tokenizer.encode(text).ids
+    assert ids[: len(whole)] == whole
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("..", "outer"), (".", "inner"), ("*.txt", "inner"), ("deep/", "deep"), ("a.b.txt", "a_b")],
+)
+def test_a_data_set_is_named_after_what_it_is_made_of(word, name, monkeypatch):
+    Path("outer/inner/deep").mkdir(parents=True)
+    monkeypatch.chdir("outer/inner")
+    for path in ("x.txt", "deep/y.txt", "a.b.txt"):
+        Path(path).write_text(TEXT)
+    assert main(["prepare", word]) == 0
+    assert [path.name for path in Path("data").iterdir()] == [name]
+
+
+def test_files_of_a_killed_preparation_are_removed_by_the_next():
+    Path("data/text").mkdir(parents=True)
+    Path("data/text/.train.bin.tmp-999999999").write_bytes(b"half")
+    Path("text.txt").write_text(TEXT)
+    main(["prepare", "text.txt"])
+    assert sorted(path.name for path in Path("data/text").iterdir()) == [
+        "meta.json",
+        "train.bin",
+        "val.bin",
+    ]
 
 
 def test_documents_are_kept_apart():

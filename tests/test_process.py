@@ -78,6 +78,7 @@ def test_a_reader_that_leaves_is_no_error():
     process.stdout.close()
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == ""
+    assert records("end")[0]["reason"] == "finished"
     process.stderr.close()
 
 

@@ -11,6 +11,7 @@ import torch
 from helpers import TEXT, prepare_tiny, story, train_tiny
 from stepglass import checkpoint, session, train
 from stepglass.cli import main
+from stepglass.data import dataset
 from stepglass.stop import StopRequest
 
 EXACT = {
@@ -151,7 +152,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
         (
             lambda: shutil.rmtree("out/ckpt"),
             [],
-            "out: expected a checkpoint to go on from, found none",
+            "out: expected a checkpoint, found none",
         ),
         (lambda: shutil.rmtree("out"), [], "out: nothing to resume: expected a run directory"),
         (lambda: None, [], "--max_iters=6: the run in out has done 6 updates already; raise it"),
@@ -200,3 +201,35 @@ def test_a_second_signal_leaves_at_once(monkeypatch):
     assert (stop.name, left) == ("SIGINT", [])
     stop._handle(2, None)
     assert left == [130]
+
+
+def test_data_that_fails_inside_an_update_leaves_a_checkpoint_that_resumes_exactly(monkeypatch):
+    train_tiny(**EXACT, out_dir="whole")
+    real = dataset.TokenFile.windows
+    calls = []
+
+    def fail_once(self, offsets, length):
+        calls.append(self.path.name)
+        if len([name for name in calls if name == "train.bin"]) == 12:
+            raise dataset.DataError("the disk had a moment")
+        return real(self, offsets, length)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset.TokenFile, "windows", fail_once)
+        assert train_tiny(**EXACT, out_dir="parts") == 2
+    assert resume("parts") == 0
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+
+
+def test_a_machine_that_differs_is_named(monkeypatch, capsys):
+    train_tiny(max_iters=3)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    assert (
+        main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=6", "--dtype=bfloat16"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "note: not the same bits as an unbroken run: " in out
+    assert "dtype was float32, is bfloat16" in out
+    assert "is 7" in out

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from helpers import prepare_tiny, train_tiny
+from stepglass import checkpoint
 from stepglass.cli import main
 from stepglass.data import tokenizer
 from stepglass.models.gpt2 import GPT, GPTConfig
@@ -113,7 +114,7 @@ def test_bad_prompts_and_runs_are_named(capsys):
         ("out", "--prompt="): "--prompt expects at least one character, found none",
         ("out", "--prompt=FILE:nothing"): "nothing: cannot be read: no such file or directory",
         ("nowhere",): "nowhere: expected a run directory, found nothing",
-        ("data",): "data: expected a run directory with checkpoints, found none",
+        ("data",): "data: expected a checkpoint, found none",
         ("out", "--temperature=-1"): "--temperature: temperature must be at least 0, found -1.0",
         ("out", "--device=tpu"): "--device expects auto, cpu, cuda, cuda:N or mps, found 'tpu'",
         ("out", "again"): "expected one run directory, found",
@@ -124,3 +125,28 @@ def test_bad_prompts_and_runs_are_named(capsys):
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
+
+
+def test_a_damaged_best_checkpoint_is_passed_over_with_its_reason(capsys):
+    prepare_tiny()
+    train_tiny()
+    best = checkpoint.best_path(Path("out"))
+    (best / "model.safetensors").write_bytes(b"junk")
+    capsys.readouterr()
+    assert main(["sample", "out", "--max_new_tokens=3"]) == 0
+    assert f"skipped {best.name}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("temperature", ["1e-40", "1e40"])
+@pytest.mark.parametrize("top_p", ["1e-9", "1"])
+def test_extreme_settings_still_choose_a_token(temperature, top_p):
+    flags = {"temperature": float(temperature), "top_p": float(top_p)}
+    assert len(list(generate(net(), [1], max_new_tokens=5, **flags))) == 5
+
+
+def test_nanogpts_sampling_flags_are_taken(capsys):
+    prepare_tiny()
+    train_tiny()
+    flags = ["--init_from=resume", "--dtype=bfloat16", "--compile=False", "--num_samples=1"]
+    assert main(["sample", "--out_dir=out", "--max_new_tokens=2", *flags]) == 0
+    assert "note: sampling is in float32 and not compiled" in capsys.readouterr().err

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from helpers import prepare_tiny, records, tiny_args, train_tiny
-from stepglass import checkpoint, train
+from stepglass import checkpoint, device, train
 from stepglass.cli import main
 from stepglass.clock import STEP_PHASES
 from stepglass.config import read_command_line, resolve
 from stepglass.data import dataset, sources
 from stepglass.device import pick
-from stepglass.evaluate import evaluate
+from stepglass.evaluate import choose_windows, evaluate
 from stepglass.models.gpt2 import GPT, GPTConfig
 
 
@@ -136,10 +136,10 @@ def test_standard_error_is_that_of_the_windows():
     cfg = resolve(read_command_line(tiny_args(eval_iters=10**6)), "none")
     data = dataset.load("tiny", 8)
     net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
-    result = evaluate(net, data, cfg, pick(cfg), lambda: False)
+    windows = choose_windows(data, cfg)
+    result = evaluate(net, data, windows, cfg, pick(cfg), lambda: False)
     assert result is not None
-    windows = data.eval_windows(data.val, cfg.seed, 10**9, 8)
-    rows = data.val.windows(windows, 9).astype("int64")
+    rows = data.val.windows(data.eval_windows(data.val, cfg.seed, 10**9, 8), 9).astype("int64")
     with torch.no_grad():
         each = torch.stack(
             [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:]))[1] for r in rows]
@@ -338,7 +338,7 @@ def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "recipe: quick: no config file was given, and the device is cpu\n" in out
     assert Path("data/shakespeare/meta.json").exists()
-    assert json.loads(Path("out-quick/config.json").read_text())["recipe"] == "quick"
+    assert json.loads(Path("out/config.json").read_text())["recipe"] == "quick"
 
 
 def test_nanogpts_command_line_runs_word_for_word(capsys):
@@ -364,3 +364,78 @@ def test_nanogpts_command_line_runs_word_for_word(capsys):
     config = json.loads(Path("out-shakespeare-char/config.json").read_text())
     assert (config["n_layer"], config["batch_size"], config["learning_rate"]) == (4, 12, 1e-3)
     assert config["recipe"] == "none"
+
+
+def test_measuring_the_peak_again_does_not_touch_what_is_trained():
+    """It once drew random numbers from the generator that dropout uses."""
+    before = torch.get_rng_state()
+    device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_best_model_that_could_not_be_saved_is_not_the_best(monkeypatch, capsys):
+    real = checkpoint.save
+
+    def fails_at_six(run_dir, snapshot):
+        if snapshot.step == 6:
+            raise checkpoint.CheckpointError("disk full")
+        return real(run_dir, snapshot)
+
+    monkeypatch.setattr(checkpoint, "save", fails_at_six)
+    assert train_tiny(max_iters=7, always_save_checkpoint=False) == 0
+    best = json.loads(Path("out/best.json").read_text())
+    (end_eval,) = [r for r in records("eval") if r["iter"] == 7]
+    if end_eval["val_loss"] > best["val_loss"]:
+        assert best["dir"].startswith("step-00000003-")
+    assert f"best val loss {best['val_loss']:.4f} at step" in capsys.readouterr().out
+
+
+def test_weights_that_are_not_finite_are_not_saved_without_clipping_either(monkeypatch, capsys):
+    spoil_weights_after(monkeypatch, step=2)
+    assert train_tiny(grad_clip=0, max_iters=2, eval_interval=100, eval_iters=1) == 1
+    assert "is nan" in capsys.readouterr().err
+    assert checkpoint.committed(Path("out")) == []
+
+
+def test_memory_that_runs_out_in_the_warm_up_is_one_line(monkeypatch, capsys):
+    def no_memory(*args):
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("stepglass.session.first_pass", no_memory)
+    assert train_tiny() == 2
+    error = capsys.readouterr().err
+    assert "ran out of memory at step 0 with batch_size=4; try --batch_size=2" in error
+    assert error.count("\n") == 1
+
+
+def test_a_second_trainer_is_refused_while_the_first_runs(monkeypatch, capsys):
+    real = train.apply_gradients
+    answers = []
+
+    def apply_and_start_another(s):
+        if s.state.step == 2:
+            answers.append(main(["train", *tiny_args()]))
+        return real(s)
+
+    monkeypatch.setattr(train, "apply_gradients", apply_and_start_another)
+    assert train_tiny() == 0
+    assert answers == [2]
+    assert re.search(
+        r"error: out: another run is using it \(process \d+\)", capsys.readouterr().err
+    )
+    assert len(records("iter")) == 6
+    assert not Path("out/earlier-1").exists()
+
+
+def test_what_a_killed_run_left_behind_is_swept_away():
+    for name in (".tmp-step-00000003-1", ".trash-step-00000001-000001"):
+        Path("out/ckpt", name).mkdir(parents=True)
+    train_tiny()
+    assert all(path.name.startswith("step-") for path in Path("out/ckpt").iterdir())
+
+
+def test_a_file_that_only_looks_like_a_runs_is_left_alone():
+    Path("out").mkdir()
+    Path("out/best.json").write_text("mine")
+    assert train_tiny(max_iters=0) == 0
+    assert Path("out/best.json").read_text() == "mine"

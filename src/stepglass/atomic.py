@@ -50,6 +50,24 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     fsync_directory(path.parent)
 
 
+def remove_stale(folder: Path) -> None:
+    """Remove temporary files of processes that were killed while they wrote here."""
+    for path in folder.glob(".*.tmp-*"):
+        pid = path.name.rpartition("-")[2]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # not ours to signal, but there
+    return True
+
+
 def json_bytes(value: Any) -> bytes:
     """JSON for people and programs: sorted, indented, and strict (no NaN)."""
     return (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()

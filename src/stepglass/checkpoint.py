@@ -79,12 +79,12 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
     }
 
 
-def rng_tensors() -> dict[str, Tensor]:
+def rng_tensors(device_type: str = "cpu") -> dict[str, Tensor]:
     """The state of every generator that dropout may draw from."""
     states = {"torch": torch.get_rng_state()}
-    if torch.cuda.is_available():
+    if device_type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state()
-    if torch.backends.mps.is_available():
+    if device_type == "mps":
         states["mps"] = torch.mps.get_rng_state()
     return states
 
@@ -211,9 +211,10 @@ def mark_best(run_dir: Path, path: Path, val_loss: float) -> None:
 
 
 def prune(run_dir: Path) -> None:
-    """Delete all but the newest two and the best. A folder that will not go away is left alone."""
+    """Delete all but the last two saved and the best. What will not go away is left alone."""
     best = best_path(run_dir)
-    for path in committed(run_dir)[KEEP_LAST:]:
+    by_saving = sorted(committed(run_dir), key=lambda path: path.name[-6:], reverse=True)
+    for path in by_saving[KEEP_LAST:]:
         if path != best:
             trash = path.with_name(f".trash-{path.name}")
             try:
@@ -221,6 +222,13 @@ def prune(run_dir: Path) -> None:
             except OSError:
                 continue
             shutil.rmtree(trash, ignore_errors=True)
+
+
+def sweep(run_dir: Path) -> None:
+    """Remove what a killed run left half-written or half-deleted. Call it with the run locked."""
+    for pattern in (".tmp-*", ".trash-*"):
+        for path in (run_dir / "ckpt").glob(pattern):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -295,15 +303,18 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def newest(run_dir: Path, on_skip: Callable[[str], None]) -> tuple[Path, Snapshot]:
-    """The newest checkpoint that is whole. Damaged ones are passed over, each with its reason."""
+def newest(
+    run_dir: Path, on_skip: Callable[[str], None], first: Path | None = None
+) -> tuple[Path, Snapshot]:
+    """The newest checkpoint that is whole, or `first` if that is. Damaged ones are passed over,
+    each with its reason."""
     candidates = committed(run_dir)
-    for path in candidates:
+    for path in dict.fromkeys([*([first] if first else []), *candidates]):
         try:
             return path, load(path)
         except CheckpointError as error:
             on_skip(f"skipped {path.name}: {error}")
     found = f"{len(candidates)} damaged ones" if candidates else "none"
     raise CheckpointError(
-        f"{run_dir}: expected a checkpoint to go on from, found {found}; see {run_dir / 'ckpt'}"
+        f"{run_dir}: expected a checkpoint, found {found}; train one with `stepglass train`"
     )

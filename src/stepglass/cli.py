@@ -6,6 +6,7 @@ at fault.
 """
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from stepglass.errors import ConfigError, StepglassError
 USAGE = """\
 Stepglass trains a GPT from scratch and shows where every millisecond went.
 
-  stepglass prepare NAME|PATH...                          text ->
-  data/NAME/{train.bin,val.bin,meta.json} stepglass train [DATASET] [CONFIG ...] [--key=value ...]
-  train; nanoGPT's command lines work unchanged stepglass sample RUN [--prompt=...
-  --num_samples=...]   write text with a trained model
+  stepglass prepare NAME|PATH...     make a data set: text -> data/NAME/
+  stepglass train [DATASET] [CONFIG ...] [--key=value ...]
+                                     train; nanoGPT's command lines work unchanged
+  stepglass sample RUN [--prompt=TEXT ...]
+                                     write text with a trained model
 
-`stepglass VERB --help` lists a verb's settings. Start with: stepglass train
+`stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
 """
 
 
@@ -86,6 +88,8 @@ def _prepare(words: list[str], cfg: object) -> None:
     from stepglass.data import prepare as module  # noqa: PLC0415
 
     assert isinstance(cfg, module.PrepareConfig)
+    # Asked to end, it tidies up as it does after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     report = _Progress()
     done = module.prepare(words, cfg, report)
     report.finish()
@@ -190,9 +194,13 @@ def sample(argv: list[str]) -> None:
     from stepglass.console import printable  # noqa: PLC0415
 
     kind, _ = device.pick_type(cfg.device)
-    loaded = sampler.load_run(Path(words[0] if words else cfg.out_dir), torch.device(kind))
-    prompt = (cfg.start or cfg.prompt).replace("\\n", "\n")
-    ids = sampler.encode_prompt(prompt, loaded.tokenizer)
+    if cfg.dtype not in ("auto", "float32") or cfg.compile:
+        print("note: sampling is in float32 and not compiled", file=sys.stderr)
+    run_dir = Path(words[0] if words else cfg.out_dir)
+    loaded = sampler.load_run(
+        run_dir, torch.device(kind), on_skip=lambda line: print(line, file=sys.stderr)
+    )
+    ids = sampler.encode_prompt(cfg.start or cfg.prompt, loaded.tokenizer)
     show = printable if sys.stdout.isatty() else str
     for index in range(cfg.num_samples):
         if index:

@@ -54,7 +54,9 @@ class TrainConfig:
     dataset: str = setting(
         "openwebtext", "a folder in data/, made by `stepglass prepare` or by nanoGPT"
     )
-    gradient_accumulation_steps: int = setting(40, "micro-batches in one update", minimum=1)
+    gradient_accumulation_steps: int = setting(
+        40, "micro-batches in one update", minimum=1, maximum=1_000_000
+    )
     batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
     block_size: int = setting(
         1024, "tokens in a sequence: the longest context the model sees", minimum=1
@@ -287,6 +289,11 @@ class SampleConfig:
     )
     seed: int = setting(1337, "same seed, same text", minimum=0, maximum=2**63 - 1)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+    init_from: Literal["resume"] = setting("resume", "taken from nanoGPT's command lines")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "taken from nanoGPT's command lines; sampling is in float32"
+    )
+    compile: bool = setting(False, "taken from nanoGPT's command lines; nothing is compiled")
 
     def used(self) -> list[str]:
         return [field.name for field in dataclasses.fields(self)]

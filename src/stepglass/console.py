@@ -8,6 +8,7 @@ the wall clock.
 Records come in, text goes out: nothing is computed here that the run log does not have.
 """
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
@@ -34,10 +35,14 @@ class Console:
 
     def say(self, line: str) -> None:
         """A line of its own."""
-        if self._live is not None:
-            self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
-        else:
-            print(line, file=self._stream, flush=True)
+        try:
+            if self._live is not None:
+                self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            else:
+                print(line, file=self._stream, flush=True)
+        except OSError:  # whoever read along has left; the run log has everything
+            self.stop_progress()
+            self._stream = open(os.devnull, "w")  # noqa: SIM115
 
     def start_progress(self, first_iter: int, max_iters: int) -> None:
         """From here on there are iterations to show."""

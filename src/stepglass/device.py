@@ -75,6 +75,18 @@ class Device:
         host = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
         return host.copy_(value, non_blocking=True)
 
+    def finish_queue(self) -> None:
+        """Wait for a device that queues work but leaves no marks for the clock: time it by
+        waiting.
+        """
+        if self.type == "mps":
+            torch.mps.synchronize()
+
+    def drain(self) -> None:
+        """Wait until everything queued is done."""
+        if self.type == "cuda":
+            torch.cuda.synchronize()
+
     def available_bytes(self) -> int | None:
         """Memory a model could still have, where it can be told."""
         if self.type == "cuda":
@@ -182,6 +194,8 @@ def pick(cfg: TrainConfig) -> Device:
     """Decide on device, dtype and compilation, with reasons."""
     asked, device_reason = pick_type(cfg.device)
     torch_device = torch.device(asked)
+    if torch_device.type == "cuda" and torch_device.index is not None:
+        torch.cuda.set_device(torch_device)  # events, generators and waits follow the current one
     dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
     compile_model, compile_reason = pick_compile(torch_device.type, cfg.compile)
     name = device_name(torch_device)
@@ -248,8 +262,13 @@ def measure_matmul(device: torch.device, dtype: torch.dtype, budget_s: float = 0
     """FLOP/s of a square matrix product, the best of several: the highest rate any model can
     reach here.
     """
-    size = 1024 if dtype is torch.float32 else 256  # CPUs emulate the short formats, slowly
-    a = torch.randn(size, size).to(device=device, dtype=dtype)
+    size = 256
+    a = torch.ones(size, size, device=device, dtype=dtype)  # no random numbers: they are training's
+    start = time.perf_counter()
+    torch.mm(a, a)
+    if time.perf_counter() - start < 0.005:  # not a format that this machine emulates
+        size = 1024
+        a = torch.ones(size, size, device=device, dtype=dtype)
     best = float("inf")
     deadline = time.perf_counter() + budget_s
     rounds = 0

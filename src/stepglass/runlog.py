@@ -63,6 +63,8 @@ class RunLogWriter:
                 batch, self._queue = self._queue, []
             try:
                 with open(self._path, "ab") as file:
+                    if self.failure:
+                        file.write(b"\n")  # the failed write may have left half a line
                     file.write(b"".join(encode(record) for record in batch))
                     if durably:
                         file.flush()

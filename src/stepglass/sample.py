@@ -7,7 +7,8 @@ over with its newer half, so that the cache is rebuilt once in half a window and
 token.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,16 +32,13 @@ class Sampler:
     path: Path
 
 
-def load_run(run_dir: Path, device: torch.device) -> Sampler:
+def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]) -> Sampler:
     """The best checkpoint of a run, or its newest where no evaluation has chosen one."""
     if not run_dir.is_dir():
         raise CheckpointError(
             f"{run_dir}: expected a run directory, found nothing; train one with `stepglass train`"
         )
-    path = checkpoint.best_path(run_dir) or next(iter(checkpoint.committed(run_dir)), None)
-    if path is None:
-        raise CheckpointError(f"{run_dir}: expected a run directory with checkpoints, found none")
-    snapshot = checkpoint.load(path)
+    path, snapshot = checkpoint.newest(run_dir, on_skip, first=checkpoint.best_path(run_dir))
     model = build_model(snapshot, path).to(device).eval()
     return Sampler(model, dataset.load_tokenizer(run_dir / "tokenizer.json"), path)
 
@@ -137,9 +135,12 @@ def pick(
     scores: Tensor, temperature: float, top_k: int, top_p: float, generator: torch.Generator
 ) -> int:
     """Choose a token from its scores."""
+    if math.isnan(float(scores.max())):
+        raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")
     if temperature == 0:
         return int(scores.argmax())
-    scores = keep_top_p(keep_top_k(scores, top_k) / temperature, top_p)
+    scores = keep_top_k(scores, top_k)
+    scores = keep_top_p((scores - scores.max()) / temperature, top_p)  # the largest stays 0
     return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
 
 

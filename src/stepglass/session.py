@@ -5,12 +5,12 @@ Called inside the clock's `warmup` phase. Nothing is allocated before settings, 
 memory have been held against each other, and nothing is written before they fit.
 """
 
-import os
 import platform
-import shutil
 import time
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,12 @@ from stepglass.data import dataset
 from stepglass.data.dataset import Dataset
 from stepglass.device import Device, Peak
 from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
+from stepglass.evaluate import Windows, choose_windows, window_losses
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.optim import make_optimizer
+from stepglass.rundir import RunLock, open_run_dir
 from stepglass.runlog import SCHEMA, RunLogWriter
 from stepglass.stop import StopRequest
-
-RUN_FILES = ("run.jsonl", "config.json", "tokenizer.json", "best.json", "ckpt")
 
 
 @dataclass
@@ -74,18 +74,26 @@ class Session:
     log: RunLogWriter
     console: Console
     stop: StopRequest
+    windows: Windows
+    lock: RunLock
     pending: deque[PendingIteration] = field(default_factory=deque)
     last_saved_step: int = -1
     fastest_mfu: float = 0.0
     warned: set[str] = field(default_factory=set)
 
-    def batch(self, step: int, micro_step: int) -> tuple[Tensor, Tensor]:
-        """A micro-batch on the device: rows of the update's batch, which (seed, step) determine."""
+    def batch(self, step: int) -> list[tuple[Tensor, Tensor]]:
+        """The micro-batches of an update, on the host. All are read before any is used, so that
+        data that cannot be read leaves the update undone, not half done."""
         cfg = self.cfg
-        rows = slice(micro_step * cfg.batch_size, (micro_step + 1) * cfg.batch_size)
-        total_rows = cfg.gradient_accumulation_steps * cfg.batch_size
-        x, y = self.data.batch(cfg.seed, step, rows, total_rows, cfg.block_size)
-        return self.device.send(x), self.device.send(y)
+        rows = cfg.gradient_accumulation_steps * cfg.batch_size
+        x, y = self.data.batch(cfg.seed, step, rows, cfg.block_size)
+        parts = torch.split(x, cfg.batch_size), torch.split(y, cfg.batch_size)
+        return list(zip(*parts, strict=True))
+
+    def close(self) -> None:
+        """Let go of the run directory, with everything logged on disk."""
+        self.log.close()
+        self.lock.release()
 
     def event(self, name: str, detail: dict[str, Any]) -> None:
         """Something that happens now and then, for the run log."""
@@ -113,40 +121,72 @@ def set_up(
         bias=cfg.bias,
     )
     refuse_what_cannot_fit(cfg, shape, chosen)
-    run_dir = open_run_dir(cfg, data, console)
-    resumed = checkpoint.newest(run_dir, console.say) if cfg.init_from == "resume" else None
-    if resumed is not None:
-        hold_against(resumed[1], cfg, shape, data, resumed[0])
+    run_dir, lock = open_run_dir(cfg, data.folder, console)
+    try:
+        resumed = None
+        if cfg.init_from == "resume":
+            resumed = checkpoint.newest(run_dir, console.say)
+            hold_against(*resumed, cfg, shape, data)
+        s = build(cfg, shape, chosen, data, run_dir, lock, phases, console, stop)
+    except BaseException:
+        lock.release()
+        raise
+    try:
+        s.log.write(start_record(s, argv))
+        with naming_memory_errors(s):
+            warm_up(s)
+        if resumed is not None:
+            restore(s, *resumed)
+        if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
+            atomic.write_json(run_dir / "config.json", asdict(cfg))
+            atomic.write_json(run_dir / "tokenizer.json", data.tokenizer_json)
+        if chosen.is_async:
+            phases.attach(device.CudaTimer())
+    except OSError as error:
+        s.close()
+        raise ConfigError(
+            f"--out_dir={cfg.out_dir}: cannot be written: {os_reason(error)}"
+        ) from error
+    except BaseException:
+        s.close()
+        raise
+    return s
 
+
+def build(
+    cfg: TrainConfig,
+    shape: GPTConfig,
+    chosen: Device,
+    data: Dataset,
+    run_dir: Path,
+    lock: RunLock,
+    phases: PhaseClock,
+    console: Console,
+    stop: StopRequest,
+) -> Session:
+    """Model, optimizer and log, freshly made."""
     console.say(f"tokens per iteration will be: {cfg.tokens_per_iter:,}")
-    params = shape.num_params() - shape.block_size * shape.n_embd
-    console.say(
-        f"number of parameters: {params / 1e6:.2f}M"
-    )  # as nanoGPT counts: without the position table
+    without_positions = shape.num_params() - shape.block_size * shape.n_embd  # as nanoGPT counts
+    console.say(f"number of parameters: {without_positions / 1e6:.2f}M")
+    if cfg.wandb_log:
+        console.say("note: wandb_log is read, but nothing is sent; run.jsonl has every number")
     if chosen.type == "cuda":
         torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
     torch.manual_seed(cfg.seed)
     raw_model = GPT(shape).to(chosen.torch_device)
-    optimizer = make_optimizer(raw_model, cfg, chosen.torch_device)
     peak = device.peak(chosen)
     console.say(f"peak for MFU: {peak.source}")
-    if cfg.wandb_log:
-        console.say(
-            "note: wandb_log is read but nothing is sent to wandb; every number is in run.jsonl"
-        )
-
-    if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
-        atomic.write_json(run_dir / "config.json", asdict(cfg))
-        atomic.write_json(run_dir / "tokenizer.json", data.tokenizer_json)
-    s = Session(
+    return Session(
         cfg=cfg,
         run_dir=run_dir,
+        lock=lock,
         device=chosen,
         peak=peak,
         data=data,
+        windows=choose_windows(data, cfg),
         raw_model=raw_model,
         model=raw_model,
-        optimizer=optimizer,
+        optimizer=make_optimizer(raw_model, cfg, chosen.torch_device),
         scaler=chosen.grad_scaler(),
         state=RunState(),
         clock=phases,
@@ -154,52 +194,29 @@ def set_up(
         console=console,
         stop=stop,
     )
-    try:
-        s.log.write(start_record(s, argv))
-        warm_up(s)
-        if resumed is not None:
-            restore(s, *resumed)
-        if chosen.is_async:
-            phases.attach(device.CudaTimer())
-    except BaseException:
-        s.log.close()
-        raise
-    return s
 
 
-def open_run_dir(cfg: TrainConfig, data: Dataset, console: Console) -> Path:
-    """Make the run directory; an earlier run in it is moved aside, never mixed with or
-    overwritten.
+@contextmanager
+def naming_memory_errors(s: Session) -> Iterator[None]:
+    """torch reports memory that ran out in several ways; all end as one line that says what to
+    do.
     """
-    run_dir = Path(cfg.out_dir)
-    if run_dir.exists() and not run_dir.is_dir():
-        raise ConfigError(
-            f"--out_dir={cfg.out_dir}: expected a folder, found a file; choose another"
-        )
-    if data.folder.resolve() in (run_dir.resolve(), *run_dir.resolve().parents):
-        raise ConfigError(
-            f"--out_dir={cfg.out_dir}: lies inside the data set {data.folder}; choose another"
-        )
-    if cfg.init_from == "resume":
-        return run_dir
     try:
-        run_dir.mkdir(parents=True, exist_ok=True)
-        if not os.access(run_dir, os.W_OK):
-            raise PermissionError(13, "permission denied")
-        earlier = [name for name in RUN_FILES if (run_dir / name).exists()]
-        if earlier:
-            aside = next(
-                p for n in range(1, 10_000) if not (p := run_dir / f"earlier-{n}").exists()
-            )
-            aside.mkdir()
-            for name in earlier:
-                shutil.move(run_dir / name, aside / name)
-            console.say(f"note: {run_dir} held a run already; it is in {aside} now")
-    except OSError as error:
-        raise ConfigError(
-            f"--out_dir={cfg.out_dir}: cannot be written: {os_reason(error)}"
+        yield
+    except RuntimeError as error:  # torch.OutOfMemoryError is one of them
+        if not is_out_of_memory(error):
+            raise
+        s.event("oom", {"message": str(error)[:500]})
+        raise DeviceError(
+            f"{s.device.name} ran out of memory at step {s.state.step} with "
+            f"batch_size={s.cfg.batch_size}; try --batch_size={max(1, s.cfg.batch_size // 2)} "
+            f"--gradient_accumulation_steps={s.cfg.gradient_accumulation_steps * 2}"
         ) from error
-    return run_dir
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    texts = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
 
 
 def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -> None:
@@ -222,7 +239,7 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -
 
 
 def hold_against(
-    loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: GPTConfig, data: Dataset, path: Path
+    path: Path, loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: GPTConfig, data: Dataset
 ) -> None:
     """A checkpoint fits this run: same shape, same data, and something left to do."""
     stored = {**loaded.state.get("model_config", {}), "dropout": cfg.dropout}
@@ -263,17 +280,29 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
     s.console.say(
         f"Resuming training from {s.cfg.out_dir}: {path.name}, {s.state.step} updates done"
     )
-    s.event("resume", {"path": str(path.relative_to(s.run_dir))})
+    different = changed(loaded.state.get("environment"), environment(s.device))
+    if different:
+        s.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
+    s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})
+
+
+def changed(before: Any, now: dict[str, Any]) -> list[str]:
+    """What differs between the machine a checkpoint was written on and this one."""
+    if not isinstance(before, dict):
+        return ["its environment is unknown"]
+    return [
+        f"{key} was {before.get(key)}, is {now[key]}" for key in now if before.get(key) != now[key]
+    ]
 
 
 def warm_up(s: Session) -> None:
     """Run the first batch once and throw the result away, so that iteration 0 is a step like any
     other.
 
-    Compiling, kernel selection and memory growth all happen here. Nothing is learned and the
+    Compiling, choosing kernels and most growth of memory happen here. Nothing is learned and the
     generators are put back: a run with warm-up is the run without it.
     """
-    before = checkpoint.rng_tensors()
+    before = checkpoint.rng_tensors(s.device.type)
     compile_ms = None
     startup_ms = s.clock.total().wall_ms
     if s.device.compile:
@@ -294,14 +323,16 @@ def warm_up(s: Session) -> None:
 
 
 def first_pass(s: Session) -> None:
-    x, y = s.batch(0, 0)
+    """One batch through everything a step and an evaluation need."""
+    x, y = (s.device.send(part) for part in s.batch(0)[0])
     with s.device.autocast():
         _, loss = s.model(x, y)
     s.scaler.scale(loss).backward()
     s.optimizer.zero_grad(set_to_none=True)
     s.model.eval()
-    with torch.inference_mode(), s.device.autocast():
-        s.model(x, y, reduction="none")[1].sum().item()  # waits for the device
+    with torch.inference_mode():
+        x, y = (s.device.send(part.clone()) for part in s.batch(0)[0])
+        window_losses(s.model, x, y, s.device).cpu()  # waits for the device
     s.model.train()
 
 
@@ -311,8 +342,10 @@ def try_compile(s: Session) -> float | None:
     s.model = torch.compile(s.raw_model)  # type: ignore[assignment]
     try:
         first_pass(s)
-    except Exception as error:  # noqa: BLE001  # compilers fail in every way there is
-        s.model = s.raw_model
+    except Exception as error:  # compilers fail in every way there is
+        if is_out_of_memory(error):
+            raise
+        s.model, s.device = s.raw_model, replace(s.device, compile=False)
         s.optimizer.zero_grad(set_to_none=True)
         s.raw_model.train()
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,6 +1,6 @@
 """Training: the loop, on one page.
 
-    run(set_up(cfg, argv, clock, console))
+    run(set_up(cfg, argv, clock, console, stop))
 
 The loop does what nanoGPT's does, in the same order: evaluate and save at a boundary, then one
 update. An iteration's record holds all the time since the one before it, boundary included, split
@@ -19,7 +19,7 @@ from stepglass import checkpoint, clock, device, ledger, units
 from stepglass.errors import CheckpointError, DataError, DeviceError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.optim import lr_at, set_lr
-from stepglass.session import PendingIteration, Session, environment
+from stepglass.session import PendingIteration, Session, environment, naming_memory_errors
 
 # -- the loop -----------------------------------------------------------------------------------
 
@@ -39,20 +39,24 @@ def loop(s: Session) -> str:
         if is_last or cfg.eval_only:
             return "finished"
 
+        with s.clock.phase("data"):
+            micro_batches = s.batch(step)
         step_loss: Tensor | float = 0.0
-        for micro_step in range(cfg.gradient_accumulation_steps):
+        for host_x, host_y in micro_batches:
             with s.clock.phase("data"):
-                x, y = s.batch(step, micro_step)
+                x, y = s.device.send(host_x), s.device.send(host_y)
             with s.clock.phase("forward_backward"):
                 with s.device.autocast():
                     _, loss = s.model(x, y)
                     loss = loss / cfg.gradient_accumulation_steps
                 s.scaler.scale(loss).backward()
                 step_loss = step_loss + loss.detach()  # stays on the device: nothing waits for it
+                s.device.finish_queue()
         with s.clock.phase("optimizer"):
             lr = lr_at(step, cfg)
             set_lr(s.optimizer, lr)
             grad_norm = apply_gradients(s)
+            s.device.finish_queue()
         s.state.step += 1
         s.state.tokens += cfg.tokens_per_iter
         with s.clock.phase("log"):
@@ -73,11 +77,11 @@ def apply_gradients(s: Session) -> Tensor | None:
 
 def boundary(s: Session) -> None:
     """Evaluate, remember the best, save, and tidy up: what nanoGPT hides inside an iteration."""
-    read_back(s, wait=True)  # a loss that is no longer a number must not reach a checkpoint
+    drain(s)  # a loss that is no longer a number must not reach a checkpoint
     step = s.state.step
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
-        result = evaluate(s.model, s.data, s.cfg, s.device, s.stop.is_set)
+        result = evaluate(s.model, s.data, s.windows, s.cfg, s.device, s.stop.is_set)
     if result is None:
         return
     s.state.evaluated_at = step
@@ -91,18 +95,20 @@ def boundary(s: Session) -> None:
         raise not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
     if s.cfg.eval_only:
         return
-    best = math.inf if s.state.best_val_loss is None else s.state.best_val_loss
-    is_best = result.val_loss < best
+    best = (s.state.best_val_loss, s.state.best_step)
+    is_best = best[0] is None or result.val_loss < best[0]
     if is_best:
         s.state.best_val_loss, s.state.best_step = result.val_loss, step
-    if step > 0 and (is_best or s.cfg.always_save_checkpoint):
-        save(s, is_best)
+    if step > 0 and (is_best or s.cfg.always_save_checkpoint) and not save(s, is_best):
+        s.state.best_val_loss, s.state.best_step = best  # what was not saved cannot be the best
     with s.clock.phase("gc"):
         gc.collect()
 
 
-def save(s: Session, is_best: bool = False) -> None:
-    """Write a checkpoint. A disk that fails costs a warning, not the run."""
+def save(s: Session, is_best: bool = False) -> bool:
+    """Write a checkpoint; True if it is on disk. A disk that fails costs a warning, not the run."""
+    if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
+        raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
     before = s.clock.spent_ns("checkpoint")
     with s.clock.phase("checkpoint"):
         s.log.flush()
@@ -114,7 +120,7 @@ def save(s: Session, is_best: bool = False) -> None:
         except (CheckpointError, OSError) as error:
             s.console.say(f"warning: {error}; training goes on, and the next save will try again")
             s.event("checkpoint_failed", {"reason": str(error)})
-            return
+            return False
     s.last_saved_step = s.state.step
     with s.clock.phase("log"):
         record = {
@@ -128,6 +134,7 @@ def save(s: Session, is_best: bool = False) -> None:
         }
         s.log.write(record)
         s.console.checkpoint(record, s.cfg.out_dir)
+    return True
 
 
 def snapshot(s: Session) -> checkpoint.Snapshot:
@@ -144,7 +151,7 @@ def snapshot(s: Session) -> checkpoint.Snapshot:
         s.state.step,
         checkpoint.model_tensors(s.raw_model),
         checkpoint.optimizer_tensors(s.raw_model, s.optimizer),
-        checkpoint.rng_tensors(),
+        checkpoint.rng_tensors(s.device.type),
         state,
     )
 
@@ -157,15 +164,19 @@ def report_iteration(
     norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm
     values = s.device.fetch_later(torch.stack((loss, norm)))
     s.pending.append(PendingIteration(step, lr, values, s.clock.lap()))
-    read_back(s, wait=False)
+    read_back(s)
 
 
-def read_back(s: Session, wait: bool) -> None:
-    """Log iterations whose results have arrived. Waits only at a boundary, where the device is
-    drained anyway.
-    """
-    if wait and s.device.is_async:
-        torch.cuda.synchronize()
+def drain(s: Session) -> None:
+    """Wait for the device and log all it has done. The wait is for the model, and billed to it."""
+    with s.clock.phase("forward_backward"):
+        s.device.drain()
+    with s.clock.phase("log"):
+        read_back(s)
+
+
+def read_back(s: Session) -> None:
+    """Log the iterations whose results have arrived."""
     while s.pending and s.pending[0].lap.is_settled():
         done = s.pending.popleft()
         loss, grad_norm = done.loss_and_norm.tolist()
@@ -208,9 +219,11 @@ def correct_peak(s: Session) -> None:
     """No step outruns the machine: an MFU above 100 % means the peak was measured too low."""
     if s.device.type != "cpu" or s.fastest_mfu <= 1:
         return
-    s.peak, s.fastest_mfu = device.measured_again(s.peak, s.device), 0.0
-    s.console.say(f"peak for MFU: {s.peak.source}; the machine was busy at the first measurement")
-    s.event("peak", {"peak_flops": s.peak.flops_per_s, "peak_source": s.peak.source})
+    before, s.fastest_mfu = s.peak, 0.0
+    s.peak = device.measured_again(before, s.device)
+    if s.peak is not before:
+        s.console.say(f"peak for MFU: {s.peak.source}; the machine was busy at the first try")
+        s.event("peak", {"peak_flops": s.peak.flops_per_s, "peak_source": s.peak.source})
 
 
 def not_finite(s: Session, what: str) -> TrainingFailed:
@@ -239,23 +252,20 @@ def run(s: Session) -> None:
         gc.disable()
     s.console.start_progress(s.state.step, s.cfg.max_iters)
     try:
-        reason = loop(s)
-        read_back(s, wait=True)
-        finish(s, reason)
+        with naming_memory_errors(s):
+            reason = loop(s)
+            drain(s)
+            finish(s, reason)
     except TrainingFailed:
         reason = "failed"
         raise
+    except DeviceError:
+        reason = "oom"
+        raise
     except DataError:
+        drain(s)
         save(s)  # the weights are those of the last whole update
         raise
-    except torch.OutOfMemoryError as error:
-        reason = "oom"
-        raise out_of_memory(s, str(error)) from error
-    except RuntimeError as error:
-        if "can't allocate memory" not in str(error) and "not enough memory" not in str(error):
-            raise
-        reason = "oom"
-        raise out_of_memory(s, str(error)) from error
     finally:
         gc.enable()
         gc.unfreeze()
@@ -269,7 +279,7 @@ def run(s: Session) -> None:
                 "ledger": ledger.as_record(total),
             }
         )
-        s.log.close()
+        s.close()
         s.console.ledger(total)
     summary(s)
 
@@ -279,13 +289,12 @@ def finish(s: Session, reason: str) -> None:
     if reason == "signal":
         s.event("signal", {"name": s.stop.name})
         s.console.say(f"stopped by {s.stop.name} after {s.state.step} updates")
-    if s.state.step > 0 and s.last_saved_step != s.state.step and not s.cfg.eval_only:
-        save(s)
-        if s.last_saved_step != s.state.step:
-            kept = next(iter(checkpoint.committed(s.run_dir)), "none")
-            raise TrainingFailed(
-                f"step {s.state.step} could not be saved (see the warning above); newest: {kept}"
-            )
+    is_new = s.state.step > 0 and s.last_saved_step != s.state.step and not s.cfg.eval_only
+    if is_new and not save(s):
+        kept = next(iter(checkpoint.committed(s.run_dir)), "none")
+        raise TrainingFailed(
+            f"step {s.state.step} could not be saved (see the warning above); newest: {kept}"
+        )
 
 
 def summary(s: Session) -> None:
@@ -306,14 +315,3 @@ def summary(s: Session) -> None:
             s.console.say(
                 f"go on with: stepglass train --out_dir={s.cfg.out_dir} --init_from=resume"
             )
-
-
-def out_of_memory(s: Session, message: str) -> DeviceError:
-    s.event("oom", {"message": message[:500]})
-    smaller = max(1, s.cfg.batch_size // 2)
-    more = s.cfg.gradient_accumulation_steps * 2
-    return DeviceError(
-        f"{s.device.name} ran out of memory at step {s.state.step} with "
-        f"batch_size={s.cfg.batch_size}; "
-        f"try --batch_size={smaller} --gradient_accumulation_steps={more}"
-    )

@@ -137,11 +137,9 @@ class Dataset:
     fingerprint: dict[str, Any]  # taken at the start: the files may be gone when a run is saved
     warnings: tuple[str, ...]
 
-    def batch(
-        self, seed: int, step: int, rows: slice, total_rows: int, block_size: int
-    ) -> tuple[Tensor, Tensor]:
-        """Part of the batch of an update: inputs, and the same windows one token later."""
-        offsets = uniform(seed, TRAIN_STREAM, step, total_rows, len(self.train) - block_size)[rows]
+    def batch(self, seed: int, step: int, rows: int, block_size: int) -> tuple[Tensor, Tensor]:
+        """The batch of an update: inputs, and the same windows one token later."""
+        offsets = uniform(seed, TRAIN_STREAM, step, rows, len(self.train) - block_size)
         return as_tensors(self.train.windows(offsets, block_size + 1))
 
     def eval_windows(

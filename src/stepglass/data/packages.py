@@ -16,7 +16,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepglass.errors import DataError
+from stepglass.errors import DataError, os_reason
 
 
 def cache_dir() -> Path:
@@ -66,7 +66,13 @@ class Package:
         """The archive's place in the cache; downloads it the first time."""
         if self.path.is_file() and self._is_right(self.path):
             return self.path
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"{self.path.parent}: cannot keep downloads there: {os_reason(error)}; "
+                f"set STEPGLASS_CACHE to another folder"
+            ) from error
         with tempfile.TemporaryDirectory(dir=self.path.parent) as folder:
             requirement = Path(folder, "requirements.txt")
             requirement.write_text(f"{self.name}=={self.version} --hash=sha256:{self.sha256}\n")

@@ -23,6 +23,7 @@ from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.settings import Settings, setting
 
 SCHEMA = 1
+MAX_WORD_CHARS = 1 << 24
 BPE_SAMPLE_BYTES = 1 << 26  # text that bpe learns from: more changes few merges and costs memory
 
 
@@ -160,6 +161,7 @@ def write(
 ) -> dict[str, Any]:
     """The second pass: encode, write, and put the three files in place together."""
     folder.mkdir(parents=True, exist_ok=True)
+    atomic.remove_stale(folder)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()
     with ExitStack() as files:
@@ -224,7 +226,9 @@ class TokenWriter:
             self._write(self._codec.encode(text))
             return
         text = self._pending + text
-        cut = tokenizer.safe_cut(text, len(text) - 1)  # the last word may go on in the next piece
+        cut = tokenizer.last_safe_cut(text)  # the last word may go on in the next piece
+        if len(text) - cut > MAX_WORD_CHARS:
+            cut = len(text)  # not a text of words: memory comes first
         self._pending = text[cut:]
         self._write(self._codec.encode(text[:cut]))
 

@@ -72,8 +72,14 @@ def find(words: list[str], data_dir: Path) -> Source:
                 documents.append(file_document(path))
     if not documents:
         raise DataError(f"{words[0]}: expected text files, found none in it")
-    first = Path(words[0].rstrip("/*?[]") or words[0])
-    return Source(re.sub(r"[^\w.-]+", "_", first.stem) or "text", documents, notes)
+    return Source(_name_of(words[0]), documents, notes)
+
+
+def _name_of(word: str) -> str:
+    """A data set's name from a path: its last part that names something, made safe for a folder."""
+    parts = [part for part in Path(os.path.abspath(word)).parts if not glob.has_magic(part)]
+    name = re.sub(r"[^\w-]+", "_", Path(parts[-1]).stem)[:100].strip("_")
+    return name or "text"
 
 
 def _paths(word: str) -> list[Path]:

@@ -57,7 +57,8 @@ class CharTokenizer:
             self._ids[ord(char)] = index
 
     def encode(self, text: str) -> "np.ndarray[Any, Any]":
-        ids = self._ids[np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)]
+        codes = text.encode("utf-32-le", errors="surrogatepass")
+        ids = self._ids[np.frombuffer(codes, dtype=np.uint32)]
         if ids.size and ids.min() < 0:
             unknown = sorted({char for char in text if char not in self._chars})
             shown = ", ".join(f"{char!r} (U+{ord(char):04X})" for char in unknown[:8])
@@ -105,25 +106,24 @@ class BpeTokenizer:
 
 
 def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
-    """Cut a text where BPE would cut it anyway, so that the pieces' ids are the text's ids.
-
-    GPT-2's words never run over a place where a space or a newline follows something else.
-    """
+    """Cut a text where BPE would cut it anyway, so that the pieces' ids are the text's ids."""
     start = 0
     while start < len(text):
-        end = safe_cut(text, min(start + size, len(text)), start)
+        end = min(start + size, len(text))
+        while end < len(text) and not is_safe_cut(text, end):
+            end += 1
         yield text[start:end]
         start = end
 
 
-def safe_cut(text: str, limit: int, start: int = 0) -> int:
-    """The last safe place to cut in (start, limit], or `limit` itself where there is none."""
-    if limit >= len(text):
-        return len(text)
-    for cut in range(limit, start, -1):
-        if text[cut] in " \n" and not text[cut - 1].isspace():
-            return cut
-    return limit
+def is_safe_cut(text: str, cut: int) -> bool:
+    """GPT-2's words never run over a place where a space or a newline follows something else."""
+    return text[cut] in " \n" and not text[cut - 1].isspace()
+
+
+def last_safe_cut(text: str) -> int:
+    """The last place where a text that may go on can be cut; 0 if there is none."""
+    return next((cut for cut in range(len(text) - 1, 0, -1) if is_safe_cut(text, cut)), 0)
 
 
 def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
@@ -157,15 +157,19 @@ def from_json(data: Any, place: str) -> Tokenizer:
             return gpt2()
         if data["kind"] == "char":
             chars = {str(char): int(index) for char, index in data["chars"].items()}
-            if not chars or any(len(char) != 1 for char in chars) or min(chars.values()) < 0:
+            if not chars or any(len(char) != 1 for char in chars):
                 raise ValueError("chars must map single characters to ids")
+            if min(chars.values()) < 0 or max(chars.values()) > UNICODE_SIZE:
+                raise ValueError("ids must be 0 or more, and no more than there are characters")
             return CharTokenizer(chars)
         if data["kind"] == "bpe":
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
             )
         raise ValueError(f"unknown kind {data['kind']!r}")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except DataError:
+        raise
+    except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(
             f"{place}: expected a char, bpe or gpt2 tokenizer, found something else: {error}"
         ) from error
