@@ -3,14 +3,17 @@
 Numbers are those of docs/bad-input.md; text files are in test_prepare.py, flags in test_config.py.
 """
 
+import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helpers import TEXT, edit_json, prepare_tiny, tiny_args, train_tiny, write_tokens
+from stepglass import checkpoint
 from stepglass.cli import main
 from stepglass.data import dataset
 
@@ -148,7 +151,7 @@ def test_a_folder_is_no_token_file(capsys):  # 11
     foreign(range(100))
     Path("data/foreign/train.bin").unlink()
     Path("data/foreign/train.bin").mkdir()
-    assert "data/foreign/train.bin: cannot be read: is a directory" in refused(
+    assert "data/foreign/train.bin: expected a file of tokens, found something else" in refused(
         capsys, *train_foreign()
     )
 
@@ -182,7 +185,10 @@ def test_train_and_validation_that_are_the_same_are_remarked_on(capsys):  # 19
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"splits": {"train": {"tokens": 7}}}, "data/tiny/meta.json promises 7 tokens, found 4590"),
+        (
+            {"splits": {"train": {"tokens": 7}, "val": {"tokens": 510}}},
+            "data/tiny/meta.json promises 7 tokens, found 4590",
+        ),
         ({"vocab_size": 5}, "vocab_size is 5, but its tokenizer has 23"),
         ({"dtype": "float64"}, "dtype 'float64'"),
         ({"dtype": "uint32"}, "promises 4590 tokens, found 2295"),
@@ -296,3 +302,128 @@ def test_a_hostile_data_set_name_in_a_run_is_not_followed(capsys):
     Path("out/config.json").write_text(json.dumps(config | {"dataset": "../../etc"}))
     capsys.readouterr()
     assert main(["sample", "out", "--max_new_tokens=1"]) == 0
+
+
+@pytest.mark.parametrize("name", ["train.bin", "meta.json"])
+def test_a_pipe_in_a_data_set_is_refused_and_not_waited_for(name, capsys):  # 11
+    (TINY / name).unlink()
+    os.mkfifo(TINY / name)
+    assert f"data/tiny/{name}: expected" in refused(capsys, "train", *tiny_args())
+
+
+def test_a_manifest_that_links_to_itself_is_not_taken_for_none(capsys):  # 24
+    (TINY / "meta.json").unlink()
+    os.symlink("meta.json", TINY / "meta.json")
+    assert "data/tiny/meta.json: cannot be read" in refused(capsys, "train", *tiny_args())
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["train", "x" * 300],
+        ["train", *tiny_args(out_dir="x" * 300)],
+        ["sample", "x" * 300],
+        ["prepare", "x" * 300],
+        ["prepare", "text.txt", "--name=" + "x" * 300],
+    ],
+)
+def test_names_too_long_for_the_disk_are_refused(argv, capsys):  # 23
+    assert "file name too long" in refused(capsys, *argv) or argv[:2] == ["prepare", "x" * 300]
+
+
+def test_an_out_dir_of_links_in_a_circle_is_refused(capsys):  # 24, 36
+    os.symlink("loop", "loop")
+    refused(capsys, "train", *tiny_args(out_dir="loop"))
+    refused(capsys, "train", *tiny_args(out_dir="loop/x"))
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--gradient_accumulation_steps=10000000000000", "must be at most 1e+06"),
+        ("--gradient_accumulation_steps=1000000", "needs at least"),
+        ("--out_dir=a\0b", "out_dir expects text"),
+        ("--n_layer=" + "9" * 5000, "n_layer"),
+    ],
+)
+def test_numbers_and_names_beyond_reason_are_refused(flag, message, capsys):  # 31
+    settings = [arg for arg in tiny_args(batch_size=1000) if not arg.startswith(flag.split("=")[0])]
+    error = refused(capsys, "train", *settings, flag)
+    assert message in error
+    assert len(error) < 400
+
+
+def test_a_control_character_in_a_name_does_not_reach_the_terminal(capsys):
+    error = refused(capsys, "train", *tiny_args(dataset="a\n\x1b[31mb"))
+    assert "\x1b" not in error
+
+
+def test_a_data_set_where_a_file_cannot_be_is_refused_before_the_others_change(capsys):
+    (TINY / "meta.json").unlink()
+    (TINY / "meta.json").mkdir()
+    before = (TINY / "train.bin").read_bytes()
+    Path("text.txt").write_text("another text " * 100)
+    assert "is a directory" in refused(capsys, "prepare", "text.txt", "--name=tiny")
+    assert (TINY / "train.bin").read_bytes() == before
+
+
+def test_prepared_data_is_not_text_for_another_data_set():
+    Path("books").mkdir()
+    Path("books/a.txt").write_text(TEXT)
+    assert main(["prepare", "books/a.txt", "--data_dir=books/data"]) == 0
+    assert main(["prepare", "books"]) == 0
+    assert json.loads(Path("data/books/meta.json").read_text())["source"]["documents"] == 1
+
+
+def hostile_state(**changes) -> Path:
+    """A checkpoint whose state was edited by somebody who also knows about the manifest."""
+    path = checkpoint.committed(Path("out"))[0]
+    edit_json(path / "state.json", **changes)
+    data = (path / "state.json").read_bytes()
+    manifest = json.loads((path / "MANIFEST.json").read_text())
+    digest = hashlib.sha256(data).hexdigest()
+    manifest["files"]["state.json"] = {"bytes": len(data), "sha256": digest}
+    (path / "MANIFEST.json").write_text(json.dumps(manifest))
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_config": [1]},
+        {"model_config": {"n_head": 0}},
+        {"step": -5},
+        {"best_val_loss": "x"},
+        {"tokens": "x"},
+    ],
+)
+def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
+    train_tiny()
+    for path in checkpoint.committed(Path("out"))[1:]:
+        shutil.rmtree(path)
+    hostile_state(**changes)
+    capsys.readouterr()
+    before = Path("out/config.json").read_bytes()
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert Path("out/config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        {"kind": "char", "chars": {"a": 99999999999}},
+        {"kind": "char", "chars": {"a": 0, "b": 0}},
+        {"kind": "char", "chars": {chr(97 + i): i for i in range(26)}},
+        {"kind": "bpe", "vocab": {"a": 0}, "merges": [["x", "y"]]},
+        {"kind": "bpe", "vocab": {"a": -1}, "merges": []},
+        [],
+    ],
+)
+def test_a_hostile_tokenizer_in_a_run_is_refused(tokenizer, capsys):
+    train_tiny()
+    Path("out/tokenizer.json").write_text(json.dumps(tokenizer))
+    capsys.readouterr()
+    assert main(["sample", "out", "--prompt=a"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

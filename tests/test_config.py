@@ -110,6 +110,10 @@ def test_later_sources_win():
         (b'n_layer = "two"\n', "c.toml: n_layer expects a whole number, found 'two'"),
         (b"n_layer = 2.5\n", "c.toml: n_layer expects a whole number, found 2.5"),
         (b"bias = 1\n", "c.toml: bias expects True or False, found 1"),
+        (b'n_layer = "2"\n', "c.toml: n_layer expects a whole number, found '2'"),
+        (b"n_layer = " + b"9" * 5000, "c.toml: not valid TOML"),
+        (b"x = " + b"[" * 100_000, "c.toml: not valid TOML"),
+        (b"n_layer = 0x" + b"f" * 5000, "n_layer must be at most 10000, found a number of"),
         (b"\xff\xfe", "c.toml: expected UTF-8 text, found byte 0xff"),
         (b"#" * 1_000_001, "c.toml: expected a config file under 1 MB, found 1000001 bytes"),
     ],
@@ -130,7 +134,9 @@ def test_every_recipe_is_valid(name):
 def test_every_setting_has_help_and_survives_a_round_trip():
     for name, _, default, text in TRAIN_SETTINGS.table():
         assert text, name
-        assert TRAIN_SETTINGS.given(name, default, "x").value == TRAIN_SETTINGS.default(name)
+        assert TRAIN_SETTINGS.given(
+            name, default, "x", is_text=True
+        ).value == TRAIN_SETTINGS.default(name)
 
 
 # The seven files nanoGPT ships, as to what they ask of a reader.
@@ -178,6 +184,7 @@ def test_the_files_nanogpt_ships_load_where_a_checkout_is_at_hand():
         ),
         ("max_iters = 10 ** 10 ** 10\n", "c.py line 1: a power this large"),
         ("max_iters = 'a' * 10000000000\n", "c.py line 1: text can only be joined with +"),
+        ("a = 'xxxxxxxx'\n" + "a = a + a\n" * 30, "a text this long"),
         ("max_iters = 1 / 0\n", "c.py line 1: max_iters cannot be computed: division by zero"),
         ("for i in range(3): pass\n", "c.py line 1: expected `setting = value`"),
         ("batch_size = (\n", "c.py line 1: not valid Python"),

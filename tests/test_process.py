@@ -1,5 +1,6 @@
 """The command as a process: signals, pipes, a kill without warning."""
 
+import os
 import re
 import signal
 import subprocess
@@ -80,6 +81,31 @@ def test_a_reader_that_leaves_is_no_error():
     assert process.stderr.read() == ""
     assert records("end")[0]["reason"] == "finished"
     process.stderr.close()
+
+
+def test_a_run_whose_output_is_closed_trains_in_silence():
+    """It once hung: the log's thread was never told to end."""
+    line = " ".join(command("train", *tiny_args()))
+    done = subprocess.run(
+        f"{line} >&-", shell=True, stderr=subprocess.PIPE, timeout=100, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert records("end")[0]["reason"] == "finished"
+
+
+def test_a_terminal_that_knows_only_ascii_is_no_error():
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = run_process("train", *tiny_args(max_iters=1), cwd=Path(), env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "val loss" in done.stdout
+
+
+def test_a_full_disk_behind_the_output_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command("train", "--help"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert "Traceback" not in done.stderr
 
 
 def test_an_error_is_one_line_on_stderr():

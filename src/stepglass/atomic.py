@@ -7,6 +7,7 @@ name.
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,12 +80,19 @@ def write_json(path: Path, value: Any) -> None:
         file.write(json_bytes(value))
 
 
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a regular file: a pipe would wait for ever, a device might never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("not a regular file")
+    if status.st_size > max_bytes:
+        raise ValueError(f"larger than {max_bytes} bytes")
+    return path.read_bytes()
+
+
 def read_json(path: Path, max_bytes: int = 1 << 28) -> Any:
     """Read a JSON file. Raises OSError or ValueError; the caller knows what the file was for."""
-    if path.stat().st_size > max_bytes:
-        raise ValueError(f"larger than {max_bytes} bytes")
-    with open(path, "rb") as file:
-        return parse_json(file.read())
+    return parse_json(read_regular(path, max_bytes))
 
 
 def parse_json(data: bytes) -> Any:

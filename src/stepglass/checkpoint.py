@@ -268,9 +268,11 @@ def load(path: Path) -> Snapshot:
                     f"{path / name}: expected {entry['bytes']} bytes, found "
                     f"{(path / name).stat().st_size}"
                 )
-            contents[name] = (path / name).read_bytes()
+            contents[name] = atomic.read_regular(path / name, entry["bytes"])
         except OSError as error:
             raise CheckpointError(f"{path / name}: cannot be read: {os_reason(error)}") from error
+        except ValueError as error:
+            raise CheckpointError(f"{path / name}: cannot be read: {error}") from error
         if hashlib.sha256(contents[name]).hexdigest() != entry["sha256"]:
             raise CheckpointError(
                 f"{path / name}: its sha256 is not the manifest's: the file is damaged"
@@ -298,7 +300,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         for entry in entries.values():
             if type(entry["bytes"]) is not int or not isinstance(entry["sha256"], str):
                 raise ValueError("an entry has no size or hash")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        step = NAME.fullmatch(path.parent.name)
+        if step is not None and int(step[1]) != manifest["step"]:
+            raise ValueError("it is of another step than its folder")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path}: expected a manifest, found a problem: {error}") from error
     return dict(manifest)
 

@@ -5,6 +5,7 @@ module that prints errors and turns them into exit codes: 0 done, 1 the run fail
 at fault.
 """
 
+import io
 import os
 import signal
 import sys
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import stepglass
-from stepglass.errors import ConfigError, StepglassError
+from stepglass.errors import ConfigError, StepglassError, os_reason
+from stepglass.units import printable
 
 USAGE = """\
 Stepglass trains a GPT from scratch and shows where every millisecond went.
@@ -36,6 +38,9 @@ def main(argv: list[str] | None = None) -> int:
         "train": train,
         "sample": sample,
     }
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
     try:
         if not words or words[0] in ("--help", "-h", "help"):
             print(USAGE, end="")
@@ -46,9 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         else:
             raise ConfigError(f"unknown command {words[0]!r}; expected one of {', '.join(verbs)}")
     except StepglassError as error:
-        sys.stdout.flush()
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _refuse(str(error), error.exit_code)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
@@ -57,7 +60,15 @@ def main(argv: list[str] | None = None) -> int:
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
         )  # the reader left: nobody to tell
         return 0
+    except OSError as error:  # a path too long, a disk full: the machine's answer, not a bug
+        return _refuse(f"{error.filename or 'output'}: {os_reason(error)}", 2)
     return 0
+
+
+def _refuse(message: str, exit_code: int) -> int:
+    one_line = " ".join(printable(message).splitlines())
+    print(f"error: {one_line}", file=sys.stderr)
+    return exit_code
 
 
 def wants_help(argv: list[str]) -> bool:
@@ -191,7 +202,6 @@ def sample(argv: list[str]) -> None:
 
     from stepglass import device  # noqa: PLC0415
     from stepglass import sample as sampler  # noqa: PLC0415
-    from stepglass.console import printable  # noqa: PLC0415
 
     kind, _ = device.pick_type(cfg.device)
     if cfg.dtype not in ("auto", "float32") or cfg.compile:

@@ -183,7 +183,7 @@ def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
             raise ConfigError(
                 f"{path}: expected a config file under 1 MB, found {path.stat().st_size} bytes"
             )
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
     except UnicodeDecodeError as error:
@@ -202,7 +202,7 @@ def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
     """The keys of a TOML file, flat."""
     try:
         return {key: (value, place) for key, value in tomllib.loads(text).items()}
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{place}: not valid TOML: {error}") from error
 
 
@@ -285,7 +285,10 @@ class SampleConfig:
     )
     top_k: int = setting(200, "choose among this many likeliest tokens; 0: all", minimum=0)
     top_p: float = setting(
-        1.0, "choose among the likeliest tokens that together have this probability", above=0
+        1.0,
+        "choose among the likeliest tokens that together have this probability",
+        above=0,
+        maximum=1,
     )
     seed: int = setting(1337, "same seed, same text", minimum=0, maximum=2**63 - 1)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")

@@ -27,7 +27,8 @@ class Console:
     """Prints a run: lines, or a bar on a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
+        # A process may be started with its output closed: then nobody is reading.
+        self._stream = stream or sys.stdout or open(os.devnull, "w")  # noqa: SIM115
         self._live: Live | None = None
         self._last_refresh = 0.0
         self._first_iter = self._last_iter = 0
@@ -119,14 +120,3 @@ class Console:
         self.say("where the time went:")
         for line in ledger.table(total):
             self.say(line)
-
-
-def printable(text: str) -> str:
-    """Text that cannot move the cursor or recolour a terminal, whatever a model has come up with.
-
-    >>> printable("a\\x1b[31mb\\n\\tc")
-    'a?[31mb\\n\\tc'
-    """
-    return "".join(
-        "?" if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text
-    )

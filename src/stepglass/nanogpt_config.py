@@ -36,6 +36,9 @@ _CALLS: dict[str, Callable[..., Any]] = {
 _MAX_MAGNITUDE = 2**63  # keeps `9**9**9` from eating the machine
 
 
+_MAX_TEXT = 10_000
+
+
 class _Refused(Exception):
     """An expression this reader does not evaluate."""
 
@@ -126,6 +129,8 @@ def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.Pow) and (abs(right) > 64 or abs(left) > 1e6):
         raise _Refused("a power this large")
     value = _BINARY[type(op)](left, right)
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        raise _Refused("a text this long")
     if isinstance(value, int) and abs(value) > _MAX_MAGNITUDE:
         raise _Refused("a number this large")
     return value

@@ -35,12 +35,19 @@ class Sampler:
 def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]) -> Sampler:
     """The best checkpoint of a run, or its newest where no evaluation has chosen one."""
     if not run_dir.is_dir():
+        found = "a file" if run_dir.exists() else "nothing"
         raise CheckpointError(
-            f"{run_dir}: expected a run directory, found nothing; train one with `stepglass train`"
+            f"{run_dir}: expected a run directory, found {found}; train one with `stepglass train`"
         )
     path, snapshot = checkpoint.newest(run_dir, on_skip, first=checkpoint.best_path(run_dir))
     model = build_model(snapshot, path).to(device).eval()
-    return Sampler(model, dataset.load_tokenizer(run_dir / "tokenizer.json"), path)
+    codec = dataset.load_tokenizer(run_dir / "tokenizer.json")
+    if codec.vocab_size > model.config.vocab_size:
+        raise CheckpointError(
+            f"{run_dir / 'tokenizer.json'}: expected at most {model.config.vocab_size} tokens, the "
+            f"model's vocabulary, found {codec.vocab_size}"
+        )
+    return Sampler(model, codec, path)
 
 
 def build_model(snapshot: checkpoint.Snapshot, path: Path) -> GPT:
@@ -66,6 +73,8 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
     if prompt.startswith("FILE:"):
         source = sources.file_document(Path(prompt[5:]))
         prompt = sources.whole_text(source)
+    if any(0xD800 <= ord(char) < 0xE000 for char in prompt):
+        raise DataError("--prompt expects text, found bytes that are not UTF-8")
     ids: list[int] = []
     for index, part in enumerate(
         prompt.split(END_OF_TEXT) if tokenizer.end_of_text is not None else [prompt]
@@ -139,8 +148,8 @@ def pick(
         raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")
     if temperature == 0:
         return int(scores.argmax())
-    scores = keep_top_k(scores, top_k)
-    scores = keep_top_p((scores - scores.max()) / temperature, top_p)  # the largest stays 0
+    scores = keep_top_k(scores.double(), top_k)  # room for any temperature
+    scores = keep_top_p((scores - scores.max()) / temperature, top_p)
     return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
 
 

@@ -229,10 +229,12 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -
         tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * chosen.dtype.itemsize
     )
     available = chosen.available_bytes()
-    if available is not None and weights + activations > available:
+    batch = 16 * cfg.tokens_per_iter  # inputs and targets of an update, on the host
+    if available is not None and weights + activations + batch > available:
         raise DeviceError(
             f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
-            f"block_size={cfg.block_size} needs at least {units.size(weights + activations)}, "
+            f"block_size={cfg.block_size} needs at least "
+            f"{units.size(weights + activations + batch)}, "
             f"found {units.size(available)}; lower --n_layer, --n_embd, --batch_size or "
             "--block_size"
         )
@@ -242,9 +244,12 @@ def hold_against(
     path: Path, loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: GPTConfig, data: Dataset
 ) -> None:
     """A checkpoint fits this run: same shape, same data, and something left to do."""
-    stored = {**loaded.state.get("model_config", {}), "dropout": cfg.dropout}
+    stored = loaded.state.get("model_config")
+    stored = {**stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
     if stored != asdict(shape):
-        different = next(key for key, value in asdict(shape).items() if stored.get(key) != value)
+        different = next(
+            (key for key, value in asdict(shape).items() if stored.get(key) != value), "vocab_size"
+        )
         raise CheckpointError(
             f"{path}: expected a model with {different}={getattr(shape, different)}, found "
             f"{stored.get(different)}"
@@ -268,11 +273,11 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
     try:
         checkpoint.load_model(s.raw_model, loaded.model, str(path))
         checkpoint.load_optimizer(s.raw_model, s.optimizer, loaded.optim, str(path))
-        s.state = RunState(**{key: loaded.state[key] for key in asdict(RunState())})
+        s.state = read_state(loaded.state)
         if loaded.state["scaler"]:
             s.scaler.load_state_dict(loaded.state["scaler"])
         checkpoint.load_rng(loaded.rng)
-    except (KeyError, TypeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
     s.last_saved_step = s.state.step
     if s.cfg.eval_only:
@@ -284,6 +289,19 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
     if different:
         s.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
     s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})
+
+
+def read_state(stored: dict[str, Any]) -> RunState:
+    """The counters of a checkpoint, held to their types."""
+    state = RunState(**{key: stored[key] for key in asdict(RunState())})
+    for name in ("step", "tokens", "evaluated_at"):
+        if type(getattr(state, name)) is not int:
+            raise ValueError(f"{name} is {getattr(state, name)!r}")
+    if not isinstance(state.best_val_loss, float | None) or not isinstance(
+        state.best_step, int | None
+    ):
+        raise ValueError(f"the best is {state.best_val_loss!r} at {state.best_step!r}")
+    return state
 
 
 def changed(before: Any, now: dict[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from stepglass.errors import ConfigError
+from stepglass.units import shown
 
 
 def setting(
@@ -104,6 +105,14 @@ def convert(value: Any, kind: Any) -> Any:
     return number
 
 
+def _takes_text(kind: Any) -> bool:
+    return (
+        kind is str
+        or typing.get_origin(kind) is Literal
+        or any(_takes_text(part) for part in typing.get_args(kind) if not isinstance(part, str))
+    )
+
+
 class Settings:
     """The settings of one dataclass: look-up, parsing, help."""
 
@@ -126,15 +135,19 @@ class Settings:
         close = difflib.get_close_matches(key, self._fields, n=1)
         return f"did you mean {close[0]}?" if close else "--help lists all settings"
 
-    def given(self, key: str, value: Any, place: str) -> Given:
-        """Check the key and convert the value."""
+    def given(self, key: str, value: Any, place: str, is_text: bool = False) -> Given:
+        """Check the key and convert the value; `is_text` where everything comes as text."""
         if key not in self._fields:
             raise ConfigError(f"{place}: unknown setting {key!r}; {self.hint(key)}")
         kind = self._kinds[key]
         try:
+            if isinstance(value, str) and ("\0" in value or not (is_text or _takes_text(kind))):
+                raise ValueError
             return Given(convert(value, kind), place)
-        except ValueError:
-            raise ConfigError(f"{place}: {key} expects {expected(kind)}, found {value!r}") from None
+        except (ValueError, OverflowError):
+            raise ConfigError(
+                f"{place}: {key} expects {expected(kind)}, found {shown(value)}"
+            ) from None
 
     def parse(self, argv: list[str]) -> tuple[list[str], dict[str, Given]]:
         """Split a command line into its other words and its settings."""
@@ -160,7 +173,7 @@ class Settings:
                 raise ConfigError(
                     f"--{key} is given twice: {given[key].value!r} and {text!r}; keep one"
                 )
-            given[key] = self.given(key, text, f"--{key}")
+            given[key] = self.given(key, text, f"--{key}", is_text=True)
         return words, given
 
     def _value_after(self, key: str, rest: list[str]) -> str:
@@ -191,15 +204,15 @@ class Settings:
             limits = self._fields[key].metadata
             if limits["minimum"] is not None and value < limits["minimum"]:
                 raise ConfigError(
-                    f"{place}: {key} must be at least {limits['minimum']:g}, found {value!r}"
+                    f"{place}: {key} must be at least {limits['minimum']:g}, found {shown(value)}"
                 )
             if limits["above"] is not None and value <= limits["above"]:
                 raise ConfigError(
-                    f"{place}: {key} must be above {limits['above']:g}, found {value!r}"
+                    f"{place}: {key} must be above {limits['above']:g}, found {shown(value)}"
                 )
             if limits["maximum"] is not None and value > limits["maximum"]:
                 raise ConfigError(
-                    f"{place}: {key} must be at most {limits['maximum']:g}, found {value!r}"
+                    f"{place}: {key} must be at most {limits['maximum']:g}, found {shown(value)}"
                 )
         config.check()
         return config

@@ -9,6 +9,7 @@ into phases that add up. The loop never decides how a checkpoint is written or a
 
 import gc
 import math
+import shlex
 from dataclasses import asdict
 from typing import Any
 
@@ -236,7 +237,7 @@ def not_finite(s: Session, what: str) -> TrainingFailed:
         remedies.append("--dtype=float32")
     if s.cfg.grad_clip == 0:
         remedies.append("--grad_clip=1.0")
-    again = "--init_from=resume " if newest else ""
+    again = f"--out_dir={shlex.quote(s.cfg.out_dir)} --init_from=resume " if newest else ""
     return TrainingFailed(f"{what}; {kept}. Try {again}{' '.join(remedies)}")
 
 
@@ -250,8 +251,8 @@ def run(s: Session) -> None:
         gc.collect()
         gc.freeze()  # what is alive now stays alive: the collector need not look at it again
         gc.disable()
-    s.console.start_progress(s.state.step, s.cfg.max_iters)
     try:
+        s.console.start_progress(s.state.step, s.cfg.max_iters)
         with naming_memory_errors(s):
             reason = loop(s)
             drain(s)
@@ -313,5 +314,6 @@ def summary(s: Session) -> None:
         s.console.say(f"newest checkpoint: {newest}")
         if s.state.step < s.cfg.max_iters:
             s.console.say(
-                f"go on with: stepglass train --out_dir={s.cfg.out_dir} --init_from=resume"
+                f"go on with: stepglass train --out_dir={shlex.quote(s.cfg.out_dir)} "
+                "--init_from=resume"
             )

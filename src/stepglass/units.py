@@ -1,4 +1,4 @@
-"""Quantities as text: the one place that formats a number with a unit.
+"""Quantities and foreign text made fit to print: the one place that formats a number with a unit.
 
 Unknown is `None` and prints `n/a`, never 0 or infinity.
 """
@@ -85,3 +85,27 @@ def flops_rate(flops_per_s: float | None) -> str:
         if flops_per_s >= 1e12
         else f"{flops_per_s / 1e9:.0f} GFLOP/s"
     )
+
+
+def printable(text: str) -> str:
+    """Text that cannot move the cursor or recolour a terminal, whatever a model or a
+    file's name has come up with.
+
+    >>> printable("a\\x1b[31mb\\n\\tc")
+    'a?[31mb\\n\\tc'
+    """
+    return "".join(
+        "?" if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text
+    )
+
+
+def shown(value: object) -> str:
+    """A value somebody gave, short enough for a message.
+
+    >>> shown("x"), shown(10**5000), shown("y" * 100)[-4:]
+    ("'x'", 'a number of 16610 bits', 'y...')
+    """
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -20,8 +20,10 @@ from torch import Tensor
 
 from stepglass import atomic
 from stepglass.data import nanogpt_meta, sources, tokenizer
+from stepglass.data.prepare import SCHEMA
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import DataError, os_reason
+from stepglass.units import shown
 
 GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64: matrix units like it
 SCAN_TOKENS = 1 << 25  # checked before training; beyond that, batch by batch
@@ -45,11 +47,10 @@ class TokenFile:
         self.path = path
         self._vocab_size = vocab_size
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise DataError(f"{path}: expected a file of tokens, found something else")
             with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise DataError(f"{path}: expected a file of tokens, found something else")
-                if status.st_size == 0:
+                if os.fstat(file.fileno()).st_size == 0:
                     raise DataError(f"{path}: expected tokens, found an empty file")
                 # The map keeps the file it was made from, even if another takes its name.
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -192,7 +193,7 @@ def load(name: str, block_size: int) -> Dataset:
         )
     dtype = np.dtype("<u2")
     splits: dict[str, Any] = {}
-    if (folder / "meta.json").exists():
+    if os.path.lexists(folder / "meta.json"):
         origin = folder / "meta.json"
         meta = _read_meta(origin)
         codec_json, vocab_size = meta["tokenizer"], meta["vocab_size"]
@@ -200,7 +201,7 @@ def load(name: str, block_size: int) -> Dataset:
         splits = meta["splits"]
         if codec_json.get("kind") == "gpt2":
             vocab_size = GPT2_PADDED_VOCAB
-    elif (folder / "meta.pkl").exists():
+    elif os.path.lexists(folder / "meta.pkl"):
         origin = folder / "meta.pkl"
         codec = CharTokenizer(nanogpt_meta.read_chars(origin))
         codec_json, vocab_size = codec.to_json(), codec.vocab_size
@@ -240,6 +241,11 @@ def _read_meta(path: Path) -> dict[str, Any]:
                 raise ValueError(f"{key} is not {kind.__name__}")
         if meta["dtype"] not in ("uint16", "uint32") or meta["vocab_size"] < 1:
             raise ValueError(f"dtype {meta['dtype']!r}, vocab_size {meta['vocab_size']!r}")
+        if meta.get("schema") != SCHEMA:
+            raise ValueError(f"schema {shown(meta.get('schema'))}, expected {SCHEMA}")
+        for split in ("train", "val"):
+            if not isinstance(meta["splits"][split]["tokens"], int):
+                raise ValueError(f"splits.{split} has no number of tokens")
         if meta["tokenizer"].get("kind") != "gpt2":
             found = tokenizer.from_json(meta["tokenizer"], str(path)).vocab_size
             if found != meta["vocab_size"]:
@@ -256,7 +262,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _hold_against_meta(file: TokenFile, said: Any, origin: Path) -> None:
-    if not isinstance(said, dict):
+    if said is None:  # nanoGPT's folders promise nothing
         return
     again = "; prepare the text again"
     if said.get("tokens") != len(file):
@@ -273,5 +279,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer a run directory keeps."""
     try:
         return tokenizer.from_json(atomic.read_json(path), str(path))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except ValueError as error:
         raise DataError(f"{path}: cannot be read: {error}") from error

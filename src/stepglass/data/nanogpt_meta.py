@@ -9,7 +9,9 @@ import pickle
 from pathlib import Path
 from typing import Any, NoReturn
 
+from stepglass import atomic
 from stepglass.errors import DataError, os_reason
+from stepglass.units import shown
 
 MAX_BYTES = 16_000_000
 
@@ -25,15 +27,9 @@ class _PlainUnpickler(pickle.Unpickler):
 def read_chars(path: Path) -> dict[str, int]:
     """The characters of a nanoGPT data set and their ids."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(
-                f"{path}: expected nanoGPT's character table, found {path.stat().st_size} bytes"
-            )
-        meta = _PlainUnpickler(io.BytesIO(path.read_bytes())).load()
+        meta = _PlainUnpickler(io.BytesIO(atomic.read_regular(path, MAX_BYTES))).load()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except DataError:
-        raise
     except Exception as error:  # a hostile pickle can raise anything; nothing of it is kept
         raise DataError(
             f"{path}: expected nanoGPT's character table (dicts, strings and numbers), found "
@@ -53,6 +49,6 @@ def read_chars(path: Path) -> dict[str, int]:
     if meta.get("vocab_size") != max(chars.values()) + 1:
         raise DataError(
             f"{path}: expected vocab_size {max(chars.values()) + 1} for its characters, found "
-            f"{meta.get('vocab_size')!r}"
+            f"{shown(meta.get('vocab_size'))}"
         )
     return chars

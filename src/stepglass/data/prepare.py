@@ -34,7 +34,7 @@ class PrepareConfig:
     tokenizer: Literal["char", "bpe", "gpt2"] = setting(
         "char", "char, bpe (learned from the text) or gpt2"
     )
-    vocab_size: int = setting(4096, "size of a bpe vocabulary", minimum=258, maximum=2**31 - 1)
+    vocab_size: int = setting(4096, "size of a bpe vocabulary", minimum=258, maximum=1_000_000)
     val_fraction: float = setting(
         0.1, "share of the text kept for validation", above=0, maximum=0.9
     )
@@ -45,6 +45,8 @@ class PrepareConfig:
         return ["val_fraction", "vocab_size"] if self.tokenizer == "bpe" else ["val_fraction"]
 
     def check(self) -> None:
+        if self.tokenizer != "bpe" and self.vocab_size != PREPARE_SETTINGS.default("vocab_size"):
+            raise ConfigError(f"--vocab_size is for --tokenizer=bpe; {self.tokenizer} has its own")
         if self.name and (self.name != Path(self.name).name or self.name in (".", "..")):
             raise ConfigError(f"--name expects a plain folder name, found {self.name!r}")
 
@@ -161,6 +163,9 @@ def write(
 ) -> dict[str, Any]:
     """The second pass: encode, write, and put the three files in place together."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in ("train.bin", "val.bin", "meta.json"):
+        if (folder / name).is_dir():  # found out now, not when the others are in place
+            raise IsADirectoryError(21, "is a directory", str(folder / name))
     atomic.remove_stale(folder)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()

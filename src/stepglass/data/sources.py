@@ -122,6 +122,9 @@ def _folder(folder: Path) -> tuple[list[Document], list[Path]]:
     documents: list[Document] = []
     passed_over: list[Path] = []
     for parent, folders, files in os.walk(folder):
+        if "train.bin" in files:  # a data set of ours, not text for another
+            folders[:] = []
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(parent, name)

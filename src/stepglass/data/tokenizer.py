@@ -159,6 +159,8 @@ def from_json(data: Any, place: str) -> Tokenizer:
             chars = {str(char): int(index) for char, index in data["chars"].items()}
             if not chars or any(len(char) != 1 for char in chars):
                 raise ValueError("chars must map single characters to ids")
+            if len(set(chars.values())) != len(chars):
+                raise ValueError("two characters have one id")
             if min(chars.values()) < 0 or max(chars.values()) > UNICODE_SIZE:
                 raise ValueError("ids must be 0 or more, and no more than there are characters")
             return CharTokenizer(chars)

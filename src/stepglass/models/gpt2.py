@@ -30,6 +30,14 @@ class GPTConfig:
     dropout: float = 0.0
     bias: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+        if self.n_embd % self.n_head:
+            raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
+
     @property
     def head_dim(self) -> int:
         return self.n_embd // self.n_head
