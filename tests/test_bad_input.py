@@ -288,6 +288,7 @@ def test_device_that_is_not_there_is_refused(capsys):  # 39
         (["prepare", "text.txt", "--val_fraction=1"], "val_fraction must be at most 0.9, found 1"),
         (["prepare", "text.txt", "--val_fraction=0"], "val_fraction must be above 0, found 0.0"),
         (["prepare", "text.txt", "--tokenizer=bpe", "--vocab_size=10"], "must be at least 258"),
+        (["prepare", "text.txt", "--vocab_size=300"], "--vocab_size is for --tokenizer=bpe"),
         (["prepare", "text.txt", "--name=../x"], "--name expects a plain folder name"),
     ],
 )

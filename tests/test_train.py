@@ -223,7 +223,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     assert captured.err == (
         "error: iter 5: the loss is nan; the last good checkpoint is "
         "out/ckpt/step-00000003-000001. "
-        "Try --init_from=resume --learning_rate=0.005 --grad_clip=1.0\n"
+        "Try --out_dir=out --init_from=resume --learning_rate=0.005 --grad_clip=1.0\n"
     )
     assert "wall clock" in captured.out
     assert records("iter")[-1]["loss"] is None
