@@ -31,7 +31,8 @@ from stepglass.config import read_command_line, resolve
 from stepglass.console import Console
 from stepglass.data.prepare import PrepareConfig, prepare
 from stepglass.models.gpt2 import GPT
-from stepglass.session import Session, set_up
+from stepglass.session import Session
+from stepglass.startup import set_up
 from stepglass.stop import StopRequest
 
 SIZES = {

@@ -28,6 +28,7 @@ LAYERS: list[list[str]] = [
     ["evaluate", "checkpoint"],
     ["rundir"],
     ["sample", "session"],
+    ["startup"],
     ["train"],
     ["cli"],
     ["__main__"],

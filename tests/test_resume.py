@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers import TEXT, prepare_tiny, story, train_tiny
-from stepglass import checkpoint, session, train
+from stepglass import checkpoint, startup, train
 from stepglass.cli import main
 from stepglass.data import dataset
 from stepglass.stop import StopRequest
@@ -117,12 +117,12 @@ def test_leaving_out_any_part_of_the_state_is_noticed(spoil, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 5)
         train_tiny(**EXACT, out_dir="parts")
-    real = session.restore
+    real = startup.restore
 
     def restore_spoilt(s, path, loaded):
         real(s, path, type(loaded)(**spoil(dict(vars(loaded)))))
 
-    monkeypatch.setattr(session, "restore", restore_spoilt)
+    monkeypatch.setattr(startup, "restore", restore_spoilt)
     resume("parts")
     assert digest("parts") != digest("whole")
 

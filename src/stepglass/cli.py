@@ -175,7 +175,7 @@ def train(argv: list[str]) -> None:
         if dataset.is_missing(cfg.dataset):
             _prepare([cfg.dataset], PrepareConfig())
         from stepglass import train as trainer  # noqa: PLC0415
-        from stepglass.session import set_up  # noqa: PLC0415
+        from stepglass.startup import set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
             session = set_up(cfg, argv, clock, console, stop)

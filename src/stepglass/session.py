@@ -1,16 +1,10 @@
-"""A training run, set up: everything is checked first, then built, warmed up and, if asked,
-restored.
-
-Called inside the clock's `warmup` phase. Nothing is allocated before settings, device, data and
-memory have been held against each other, and nothing is written before they fit.
-"""
+"""A training run in progress: all that the loop works with, and the counters a checkpoint keeps."""
 
 import platform
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +13,16 @@ import torch
 from torch import Tensor, nn
 
 import stepglass
-from stepglass import atomic, checkpoint, clock, device, units
 from stepglass.clock import Lap, PhaseClock
 from stepglass.config import TrainConfig
 from stepglass.console import Console
-from stepglass.data import dataset
 from stepglass.data.dataset import Dataset
 from stepglass.device import Device, Peak
-from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
-from stepglass.evaluate import Windows, choose_windows, window_losses
-from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.optim import make_optimizer
-from stepglass.rundir import RunLock, open_run_dir
-from stepglass.runlog import SCHEMA, RunLogWriter
+from stepglass.errors import DeviceError
+from stepglass.evaluate import Windows
+from stepglass.models.gpt2 import GPT
+from stepglass.rundir import RunLock
+from stepglass.runlog import RunLogWriter
 from stepglass.stop import StopRequest
 
 
@@ -100,102 +91,6 @@ class Session:
         self.log.write({"kind": "event", "name": name, "iter": self.state.step, "detail": detail})
 
 
-def set_up(
-    cfg: TrainConfig, argv: list[str], phases: PhaseClock, console: Console, stop: StopRequest
-) -> Session:
-    """Check everything the run will need, then build it. Called inside the `warmup` phase."""
-    chosen = device.pick(cfg)
-    for reason in chosen.reasons:
-        console.say(reason)
-    data = dataset.load(cfg.dataset, cfg.block_size)
-    console.say(f"found vocab_size = {data.vocab_size} (inside {data.origin})")
-    for warning in data.warnings:
-        console.say(f"warning: {warning}")
-    shape = GPTConfig(
-        vocab_size=data.vocab_size,
-        block_size=cfg.block_size,
-        n_layer=cfg.n_layer,
-        n_head=cfg.n_head,
-        n_embd=cfg.n_embd,
-        dropout=cfg.dropout,
-        bias=cfg.bias,
-    )
-    refuse_what_cannot_fit(cfg, shape, chosen)
-    run_dir, lock = open_run_dir(cfg, data.folder, console)
-    try:
-        resumed = None
-        if cfg.init_from == "resume":
-            resumed = checkpoint.newest(run_dir, console.say)
-            hold_against(*resumed, cfg, shape, data)
-        s = build(cfg, shape, chosen, data, run_dir, lock, phases, console, stop)
-    except BaseException:
-        lock.release()
-        raise
-    try:
-        s.log.write(start_record(s, argv))
-        with naming_memory_errors(s):
-            warm_up(s)
-        if resumed is not None:
-            restore(s, *resumed)
-        if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
-            atomic.write_json(run_dir / "config.json", asdict(cfg))
-            atomic.write_json(run_dir / "tokenizer.json", data.tokenizer_json)
-        if chosen.is_async:
-            phases.attach(device.CudaTimer())
-    except OSError as error:
-        s.close()
-        raise ConfigError(
-            f"--out_dir={cfg.out_dir}: cannot be written: {os_reason(error)}"
-        ) from error
-    except BaseException:
-        s.close()
-        raise
-    return s
-
-
-def build(
-    cfg: TrainConfig,
-    shape: GPTConfig,
-    chosen: Device,
-    data: Dataset,
-    run_dir: Path,
-    lock: RunLock,
-    phases: PhaseClock,
-    console: Console,
-    stop: StopRequest,
-) -> Session:
-    """Model, optimizer and log, freshly made."""
-    console.say(f"tokens per iteration will be: {cfg.tokens_per_iter:,}")
-    without_positions = shape.num_params() - shape.block_size * shape.n_embd  # as nanoGPT counts
-    console.say(f"number of parameters: {without_positions / 1e6:.2f}M")
-    if cfg.wandb_log:
-        console.say("note: wandb_log is read, but nothing is sent; run.jsonl has every number")
-    if chosen.type == "cuda":
-        torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
-    torch.manual_seed(cfg.seed)
-    raw_model = GPT(shape).to(chosen.torch_device)
-    peak = device.peak(chosen)
-    console.say(f"peak for MFU: {peak.source}")
-    return Session(
-        cfg=cfg,
-        run_dir=run_dir,
-        lock=lock,
-        device=chosen,
-        peak=peak,
-        data=data,
-        windows=choose_windows(data, cfg),
-        raw_model=raw_model,
-        model=raw_model,
-        optimizer=make_optimizer(raw_model, cfg, chosen.torch_device),
-        scaler=chosen.grad_scaler(),
-        state=RunState(),
-        clock=phases,
-        log=RunLogWriter(run_dir / "run.jsonl"),
-        console=console,
-        stop=stop,
-    )
-
-
 @contextmanager
 def naming_memory_errors(s: Session) -> Iterator[None]:
     """torch reports memory that ran out in several ways; all end as one line that says what to
@@ -217,183 +112,6 @@ def naming_memory_errors(s: Session) -> Iterator[None]:
 def is_out_of_memory(error: BaseException) -> bool:
     texts = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
-
-
-def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -> None:
-    """A floor on the memory a run needs, held against what there is, before anything is
-    allocated.
-    """
-    weights = 16 * shape.num_params()  # weights, gradients and two moments, float32
-    tokens = cfg.batch_size * cfg.block_size
-    activations = (
-        tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * chosen.dtype.itemsize
-    )
-    available = chosen.available_bytes()
-    batch = 16 * cfg.tokens_per_iter  # inputs and targets of an update, on the host
-    if available is not None and weights + activations + batch > available:
-        raise DeviceError(
-            f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
-            f"block_size={cfg.block_size} needs at least "
-            f"{units.size(weights + activations + batch)}, "
-            f"found {units.size(available)}; lower --n_layer, --n_embd, --batch_size or "
-            "--block_size"
-        )
-
-
-def hold_against(
-    path: Path, loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: GPTConfig, data: Dataset
-) -> None:
-    """A checkpoint fits this run: same shape, same data, and something left to do."""
-    stored = loaded.state.get("model_config")
-    stored = {**stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
-    if stored != asdict(shape):
-        different = next(
-            (key for key, value in asdict(shape).items() if stored.get(key) != value), "vocab_size"
-        )
-        raise CheckpointError(
-            f"{path}: expected a model with {different}={getattr(shape, different)}, found "
-            f"{stored.get(different)}"
-        )
-    if loaded.state.get("data") != data.fingerprint:
-        raise CheckpointError(
-            f"{path}: was trained on other data than {data.folder} holds now; restore it, or "
-            "start from scratch"
-        )
-    if loaded.step >= cfg.max_iters and not cfg.eval_only:
-        raise ConfigError(
-            f"--max_iters={cfg.max_iters}: the run in {cfg.out_dir} has done {loaded.step} "
-            "updates already; raise it"
-        )
-
-
-def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
-    """Put a checkpoint's state back. Generators come last: building and warming up have drawn
-    from them.
-    """
-    try:
-        checkpoint.load_model(s.raw_model, loaded.model, str(path))
-        checkpoint.load_optimizer(s.raw_model, s.optimizer, loaded.optim, str(path))
-        s.state = read_state(loaded.state)
-        if loaded.state["scaler"]:
-            s.scaler.load_state_dict(loaded.state["scaler"])
-        checkpoint.load_rng(loaded.rng)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
-    s.last_saved_step = s.state.step
-    if s.cfg.eval_only:
-        s.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
-    s.console.say(
-        f"Resuming training from {s.cfg.out_dir}: {path.name}, {s.state.step} updates done"
-    )
-    different = changed(loaded.state.get("environment"), environment(s.device))
-    if different:
-        s.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
-    s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})
-
-
-def read_state(stored: dict[str, Any]) -> RunState:
-    """The counters of a checkpoint, held to their types."""
-    state = RunState(**{key: stored[key] for key in asdict(RunState())})
-    for name in ("step", "tokens", "evaluated_at"):
-        if type(getattr(state, name)) is not int:
-            raise ValueError(f"{name} is {getattr(state, name)!r}")
-    if not isinstance(state.best_val_loss, float | None) or not isinstance(
-        state.best_step, int | None
-    ):
-        raise ValueError(f"the best is {state.best_val_loss!r} at {state.best_step!r}")
-    return state
-
-
-def changed(before: Any, now: dict[str, Any]) -> list[str]:
-    """What differs between the machine a checkpoint was written on and this one."""
-    if not isinstance(before, dict):
-        return ["its environment is unknown"]
-    return [
-        f"{key} was {before.get(key)}, is {now[key]}" for key in now if before.get(key) != now[key]
-    ]
-
-
-def warm_up(s: Session) -> None:
-    """Run the first batch once and throw the result away, so that iteration 0 is a step like any
-    other.
-
-    Compiling, choosing kernels and most growth of memory happen here. Nothing is learned and the
-    generators are put back: a run with warm-up is the run without it.
-    """
-    before = checkpoint.rng_tensors(s.device.type)
-    compile_ms = None
-    startup_ms = s.clock.total().wall_ms
-    if s.device.compile:
-        compile_ms = try_compile(s)
-    start = time.perf_counter_ns()
-    first_pass(s)
-    first_batch_ms = (time.perf_counter_ns() - start) / 1e6
-    checkpoint.load_rng(before)
-    compiled = f"compile {units.duration(compile_ms)}, " if compile_ms is not None else ""
-    s.console.say(
-        f"warm-up: start-up {units.duration(startup_ms)}, {compiled}first batch "
-        f"{units.duration(first_batch_ms)}"
-    )
-    s.event(
-        "warmup",
-        {"startup_ms": startup_ms, "compile_ms": compile_ms, "first_batch_ms": first_batch_ms},
-    )
-
-
-def first_pass(s: Session) -> None:
-    """One batch through everything a step and an evaluation need."""
-    x, y = (s.device.send(part) for part in s.batch(0)[0])
-    with s.device.autocast():
-        _, loss = s.model(x, y)
-    s.scaler.scale(loss).backward()
-    s.optimizer.zero_grad(set_to_none=True)
-    s.model.eval()
-    with torch.inference_mode():
-        x, y = (s.device.send(part.clone()) for part in s.batch(0)[0])
-        window_losses(s.model, x, y, s.device).cpu()  # waits for the device
-    s.model.train()
-
-
-def try_compile(s: Session) -> float | None:
-    """Compile the model, or say why not and go on without."""
-    start = time.perf_counter_ns()
-    s.model = torch.compile(s.raw_model)  # type: ignore[assignment]
-    try:
-        first_pass(s)
-    except Exception as error:  # compilers fail in every way there is
-        if is_out_of_memory(error):
-            raise
-        s.model, s.device = s.raw_model, replace(s.device, compile=False)
-        s.optimizer.zero_grad(set_to_none=True)
-        s.raw_model.train()
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        s.console.say(f"compile failed: {reason}; going on without it")
-        s.event("compile_failed", {"reason": reason})
-        return None
-    return (time.perf_counter_ns() - start) / 1e6
-
-
-def start_record(s: Session, argv: list[str]) -> dict[str, Any]:
-    shape = s.raw_model.config
-    return {
-        "kind": "start",
-        "schema": SCHEMA,
-        "time": time.time(),
-        "argv": argv,
-        "config": asdict(s.cfg),
-        "model": {
-            **asdict(shape),
-            "parameters": shape.num_params(),
-            "flops_per_token": shape.flops_per_token(),
-        },
-        "mfu_formula": "6N + 12*L*H*Q*T per token (PaLM), over the step's time",
-        "peak_flops": s.peak.flops_per_s,
-        "peak_source": s.peak.source,
-        "tokens_per_iter": s.cfg.tokens_per_iter,
-        "data": s.data.fingerprint,
-        "clock_ns_per_switch": clock.cost_per_switch_ns(),
-        **environment(s.device),
-    }
 
 
 def environment(chosen: Device) -> dict[str, Any]:
