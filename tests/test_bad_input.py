@@ -324,12 +324,11 @@ def test_a_manifest_that_links_to_itself_is_not_taken_for_none(capsys):  # 24
         ["train", "x" * 300],
         ["train", *tiny_args(out_dir="x" * 300)],
         ["sample", "x" * 300],
-        ["prepare", "x" * 300],
         ["prepare", "text.txt", "--name=" + "x" * 300],
     ],
 )
 def test_names_too_long_for_the_disk_are_refused(argv, capsys):  # 23
-    assert "file name too long" in refused(capsys, *argv) or argv[:2] == ["prepare", "x" * 300]
+    assert "file name too long" in refused(capsys, *argv)
 
 
 def test_an_out_dir_of_links_in_a_circle_is_refused(capsys):  # 24, 36

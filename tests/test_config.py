@@ -1,6 +1,5 @@
 """Settings: where they come from, what is refused, and how it is said."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -160,14 +159,6 @@ def test_nanogpts_kinds_of_config_file_load(name):
         assert given["gradient_accumulation_steps"].value == 40
     if name == "finetune":
         assert given["wandb_run_name"].value.startswith("ft-")
-
-
-def test_the_files_nanogpt_ships_load_where_a_checkout_is_at_hand():
-    folder = os.environ.get("NANOGPT_DIR")
-    paths = sorted(Path(folder, "config").glob("*.py")) if folder else []
-    for path in paths:
-        assert config.read_config_file(path, {})
-    assert len(paths) == (7 if folder else 0)
 
 
 @pytest.mark.parametrize(

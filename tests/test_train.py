@@ -265,27 +265,28 @@ def test_an_earlier_run_is_moved_aside_never_overwritten(capsys):
     assert len(records("start")) == 1
 
 
-def test_only_improvements_are_saved_when_asked_and_the_best_is_kept():
-    train_tiny(max_iters=12, eval_interval=2, learning_rate=3.0, always_save_checkpoint=False)
-    evals = {r["iter"]: r["val_loss"] for r in records("eval")}
-    best_step = min(evals, key=lambda step: evals[step])
-    saved = [(r["iter"], r["is_best"]) for r in records("checkpoint")]
-    assert all(is_best for step, is_best in saved if step != 12)
-    if best_step:
-        best = json.loads(Path("out/best.json").read_text())
-        assert best["dir"].startswith(f"step-{best_step:08d}-")
-        assert best["val_loss"] == evals[best_step]
-
-
-def test_the_newest_two_and_the_best_remain(monkeypatch):
-    losses = iter([5.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0])
-    real = train.evaluate
+def script_losses(monkeypatch, *losses: float) -> None:
+    """Evaluations that find the given validation losses, one after the other."""
+    real, script = train.evaluate, iter(losses)
 
     def scripted(*args):
         result = real(*args)
-        return type(result)(result.train_loss, next(losses), result.val_se, result.windows)
+        return type(result)(result.train_loss, next(script), result.val_se, result.windows)
 
     monkeypatch.setattr(train, "evaluate", scripted)
+
+
+def test_only_improvements_are_saved_when_asked_and_the_last_state(monkeypatch):
+    script_losses(monkeypatch, 5.0, 3.0, 4.0, 2.0, 6.0)
+    train_tiny(max_iters=8, eval_interval=2, always_save_checkpoint=False)
+    saved = [(r["iter"], r["is_best"]) for r in records("checkpoint")]
+    assert saved == [(2, True), (6, True), (8, False)]
+    best = json.loads(Path("out/best.json").read_text())
+    assert best == {"dir": "step-00000006-000002", "val_loss": 2.0}
+
+
+def test_the_newest_two_and_the_best_remain(monkeypatch):
+    script_losses(monkeypatch, 5.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0)
     train_tiny(max_iters=6, eval_interval=1)
     kept = [path.name[:13] for path in checkpoint.committed(Path("out"))]
     assert kept == ["step-00000006", "step-00000005", "step-00000001"]
@@ -382,12 +383,11 @@ def test_a_best_model_that_could_not_be_saved_is_not_the_best(monkeypatch, capsy
         return real(run_dir, snapshot)
 
     monkeypatch.setattr(checkpoint, "save", fails_at_six)
+    script_losses(monkeypatch, 5.0, 3.0, 1.0, 2.0)
     assert train_tiny(max_iters=7, always_save_checkpoint=False) == 0
     best = json.loads(Path("out/best.json").read_text())
-    (end_eval,) = [r for r in records("eval") if r["iter"] == 7]
-    if end_eval["val_loss"] > best["val_loss"]:
-        assert best["dir"].startswith("step-00000003-")
-    assert f"best val loss {best['val_loss']:.4f} at step" in capsys.readouterr().out
+    assert (best["dir"][:13], best["val_loss"]) == ("step-00000007", 2.0)
+    assert "best val loss 2.0000 at step 7" in capsys.readouterr().out
 
 
 def test_weights_that_are_not_finite_are_not_saved_without_clipping_either(monkeypatch, capsys):
