@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers import TEXT, edit_json, prepare_tiny, tiny_args, train_tiny, write_tokens
-from stepglass import checkpoint
+from stepglass import checkpoint_dir
 from stepglass.cli import main
 from stepglass.data import dataset
 
@@ -377,7 +377,7 @@ def test_prepared_data_is_not_text_for_another_data_set():
 
 def hostile_state(**changes) -> Path:
     """A checkpoint whose state was edited by somebody who also knows about the manifest."""
-    path = checkpoint.committed(Path("out"))[0]
+    path = checkpoint_dir.committed(Path("out"))[0]
     edit_json(path / "state.json", **changes)
     data = (path / "state.json").read_bytes()
     manifest = json.loads((path / "MANIFEST.json").read_text())
@@ -399,7 +399,7 @@ def hostile_state(**changes) -> Path:
 )
 def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
     train_tiny()
-    for path in checkpoint.committed(Path("out"))[1:]:
+    for path in checkpoint_dir.committed(Path("out"))[1:]:
         shutil.rmtree(path)
     hostile_state(**changes)
     capsys.readouterr()

@@ -2,47 +2,61 @@
 
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
+from disks import failing
 from helpers import edit_json
-from stepglass import checkpoint
-from stepglass.checkpoint import Snapshot
+from stepglass import checkpoint, checkpoint_dir
+from stepglass.checkpoint_dir import Contents, Retention
 from stepglass.errors import CheckpointError
+from stepglass.fileops import FileOps
 
 RUN = Path("run")
 
 
-def snapshot(step: int = 5) -> Snapshot:
-    tensors = {"w": torch.arange(12, dtype=torch.float32).reshape(3, 4)}
-    return Snapshot(
-        step, tensors, {"w.exp_avg": tensors["w"] * 2}, checkpoint.rng_tensors(), {"step": step}
+WEIGHTS = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+
+
+def save(step: int = 5) -> Path:
+    RUN.mkdir(exist_ok=True)
+    files = checkpoint.contents_of(
+        {
+            "model.safetensors": {"w": WEIGHTS},
+            "optim.safetensors": {"w.exp_avg": WEIGHTS * 2, "w.step": torch.tensor(3.0)},
+            "rank-00000.safetensors": checkpoint.rng_tensors(),
+        }
     )
+    files["state.json"] = Contents.of(json.dumps({"step": step, "tokens": 123456}).encode())
+    return checkpoint_dir.commit(FileOps(), RUN, step, files)
 
 
 def test_what_was_saved_comes_back():
-    saved = checkpoint.save(RUN, snapshot())
-    loaded = checkpoint.load(saved.path)
-    assert (loaded.step, loaded.state) == (5, {"step": 5})
-    assert torch.equal(loaded.model["w"], snapshot().model["w"])
+    path = save()
+    loaded = checkpoint.load(path)
+    assert (loaded.step, loaded.state) == (5, {"step": 5, "tokens": 123456})
+    assert torch.equal(loaded.model["w"], WEIGHTS)
+    assert loaded.optim["w.step"].shape == ()
     assert torch.equal(loaded.rng["torch"], torch.get_rng_state())
-    assert set(os.listdir(saved.path)) == {*checkpoint.FILES, "MANIFEST.json"}
+    assert set(os.listdir(path)) == {*checkpoint_dir.FILES, "MANIFEST.json"}
     assert os.listdir(RUN / "ckpt") == ["step-00000005-000001"]
 
 
 def test_a_step_saved_again_gets_a_folder_of_its_own_and_counts_as_newer():
-    first = checkpoint.save(RUN, snapshot()).path
-    second = checkpoint.save(RUN, snapshot()).path
+    first = save()
+    second = save()
     os.utime(first, (2e9, 2e9))  # file times say nothing
-    assert checkpoint.committed(RUN) == [second, first]
+    assert checkpoint_dir.committed(RUN) == [second, first]
 
 
 def test_order_is_by_number_not_by_text():
     for step in (100_000_000, 99_999_999, 5):
-        checkpoint.save(RUN, snapshot(step))
-    assert [checkpoint.load(p).step for p in checkpoint.committed(RUN)] == [
+        save(step)
+    assert [checkpoint.load(p).step for p in checkpoint_dir.committed(RUN)] == [
         100_000_000,
         99_999_999,
         5,
@@ -61,75 +75,75 @@ def test_order_is_by_number_not_by_text():
     ],
 )
 def test_other_names_are_not_checkpoints(name):
-    saved = checkpoint.save(RUN, snapshot())
+    saved = save()
     (RUN / "ckpt" / name).mkdir()
-    assert checkpoint.committed(RUN) == [saved.path]
+    assert checkpoint_dir.committed(RUN) == [saved]
 
 
-class Fatal:
-    """Counts calls to several functions and fails at the n-th."""
-
-    def __init__(self, at: int) -> None:
-        self.at, self.calls = at, 0
-
-    def wrap(self, real):
-        def call(*args):
-            self.calls += 1
-            if self.calls == self.at:
-                raise OSError(5, "Input/output error")
-            return real(*args)
-
-        return call
-
-
-@pytest.mark.parametrize("at", range(1, 9))
-def test_a_save_that_dies_at_any_call_leaves_no_broken_checkpoint(at, monkeypatch):
-    kept = checkpoint.save(RUN, snapshot(1)).path
-    fatal, atomic = Fatal(at), checkpoint.atomic
-    monkeypatch.setattr(atomic, "write_durably", fatal.wrap(atomic.write_durably))
-    monkeypatch.setattr(atomic, "fsync_directory", fatal.wrap(atomic.fsync_directory))
-    monkeypatch.setattr(os, "rename", fatal.wrap(os.rename))
-    with pytest.raises(CheckpointError, match="cannot save step 2: input/output error"):
-        checkpoint.save(RUN, snapshot(2))
-    assert fatal.calls == at
-    if at < 8:  # the eighth call comes after the rename: the checkpoint exists, and is whole
-        assert os.listdir(RUN / "ckpt") == [kept.name]
-    for path in checkpoint.committed(RUN):
-        checkpoint.load(path)
-
-
-def test_every_flipped_bit_is_found():
-    path = checkpoint.save(RUN, snapshot()).path
-    for name in checkpoint.FILES:
+def test_every_flipped_bit_is_found_before_a_tensor_is_built(monkeypatch):
+    path = save()
+    monkeypatch.setattr("safetensors.torch.load", None)
+    chosen = random.Random(7)
+    found = 0
+    for name in (*checkpoint_dir.FILES, "MANIFEST.json"):
         original = (path / name).read_bytes()
-        for bit in range(0, len(original) * 8, max(1, len(original) * 8 // 100)):
+        for bit in chosen.sample(range(len(original) * 8), 100):
             damaged = bytearray(original)
             damaged[bit // 8] ^= 1 << (bit % 8)
             (path / name).write_bytes(damaged)
-            with pytest.raises(CheckpointError, match="its sha256 is not the manifest's"):
+            with pytest.raises(CheckpointError):
+                checkpoint.load(path)
+            with pytest.raises(CheckpointError):
+                checkpoint_dir.verify(path)
+            found += 1
+        (path / name).write_bytes(original)
+    assert found == 500
+    checkpoint_dir.verify(path)
+
+
+def test_every_truncation_of_every_file_is_found_before_a_tensor_is_built(monkeypatch):
+    path = save()
+    monkeypatch.setattr("safetensors.torch.load", None)
+    for name in (*checkpoint_dir.FILES, "MANIFEST.json"):
+        original = (path / name).read_bytes()
+        for length in range(0, len(original) - 1, 1 + len(original) // 200):
+            (path / name).write_bytes(original[:length])
+            with pytest.raises(CheckpointError):
                 checkpoint.load(path)
         (path / name).write_bytes(original)
-    checkpoint.load(path)
+    checkpoint_dir.verify(path)
 
 
-def test_every_truncation_is_found_before_a_tensor_is_built(monkeypatch):
-    path = checkpoint.save(RUN, snapshot()).path
+def test_files_and_folders_swapped_between_checkpoints_are_found(monkeypatch):
+    first, second = save(1), save(2)
+    torch.rand(1)
+    third = save(3)
     monkeypatch.setattr("safetensors.torch.load", None)
-    original = (path / "model.safetensors").read_bytes()
-    for length in range(0, len(original), 7):
-        (path / "model.safetensors").write_bytes(original[:length])
-        with pytest.raises(
-            CheckpointError, match=f"expected {len(original)} bytes, found {length}"
-        ):
+
+    def swap(a: Path, b: Path) -> None:
+        a.rename("swap")
+        b.rename(a)
+        Path("swap").rename(b)
+
+    for name in ("rank-00000.safetensors", "state.json", "MANIFEST.json"):
+        swap(first / name, third / name)
+        for path in (first, third):
+            with pytest.raises(CheckpointError):
+                checkpoint.load(path)
+        swap(first / name, third / name)
+    swap(first / "model.safetensors", first / "optim.safetensors")
+    swap(second, third)
+    for path in (first, second, third):
+        with pytest.raises(CheckpointError):
             checkpoint.load(path)
 
 
-def test_files_swapped_between_checkpoints_are_found():
-    first, second = (checkpoint.save(RUN, snapshot(step)).path for step in (1, 2))
-    (first / "state.json").rename("swap")
-    (second / "state.json").rename(first / "state.json")
-    with pytest.raises(CheckpointError, match="its sha256 is not the manifest's"):
-        checkpoint.load(first)
+def test_a_symlink_in_a_checkpoint_is_refused():
+    path = save()
+    (path / "state.json").rename("elsewhere.json")
+    (path / "state.json").symlink_to(Path("elsewhere.json").resolve())
+    with pytest.raises(CheckpointError, match="not a regular file"):
+        checkpoint.load(path)
 
 
 @pytest.mark.parametrize(
@@ -147,37 +161,37 @@ def test_files_swapped_between_checkpoints_are_found():
     ],
 )
 def test_a_manifest_that_is_none_is_refused(text):
-    path = checkpoint.save(RUN, snapshot()).path
+    path = save()
     (path / "MANIFEST.json").write_text(text, encoding="latin-1")
     with pytest.raises(CheckpointError, match="expected a manifest, found a problem"):
         checkpoint.load(path)
 
 
 def test_another_versions_manifest_is_refused():
-    path = checkpoint.save(RUN, snapshot()).path
+    path = save()
     edit_json(path / "MANIFEST.json", schema=2)
     with pytest.raises(CheckpointError, match="expected schema 1, found 2"):
         checkpoint.load(path)
 
 
 def test_a_manifest_cannot_name_files_elsewhere():
-    path = checkpoint.save(RUN, snapshot()).path
+    path = save()
     manifest = json.loads((path / "MANIFEST.json").read_text())
     manifest["files"]["../../x"] = manifest["files"].pop("state.json")
     (path / "MANIFEST.json").write_text(json.dumps(manifest))
-    with pytest.raises(CheckpointError, match="it does not list a checkpoint's files"):
+    with pytest.raises(CheckpointError, match="its own sha256 does not match"):
         checkpoint.load(path)
 
 
 @pytest.mark.parametrize("target", ["../../etc", "step-00000005-000001/..", 7, None, "gone"])
 def test_best_points_only_at_checkpoints_of_the_run(target):
-    checkpoint.save(RUN, snapshot())
+    save()
     (RUN / "best.json").write_text(json.dumps({"dir": target}))
-    assert checkpoint.best_path(RUN) is None
+    assert checkpoint_dir.best_path(RUN) is None
 
 
 def test_newest_whole_one_wins_and_each_skipped_one_gets_a_line():
-    paths = [checkpoint.save(RUN, snapshot(step)).path for step in (1, 2, 3)]
+    paths = [save(step) for step in (1, 2, 3)]
     (paths[2] / "MANIFEST.json").unlink()
     (paths[1] / "optim.safetensors").unlink()
     lines: list[str] = []
@@ -190,7 +204,7 @@ def test_newest_whole_one_wins_and_each_skipped_one_gets_a_line():
 
 
 def test_nothing_whole_is_an_error():
-    path = checkpoint.save(RUN, snapshot()).path
+    path = save()
     (path / "MANIFEST.json").unlink()
     with pytest.raises(CheckpointError, match="found 1 damaged ones"):
         checkpoint.newest(RUN, lambda line: None)
@@ -220,9 +234,45 @@ def test_an_optimizer_of_another_model_is_refused():
 def test_what_was_just_saved_is_never_pruned():
     """Damaged checkpoints of later steps once pushed out the one saved after a resume."""
     for step in (1000, 1200, 20):
-        checkpoint.save(RUN, snapshot(step))
-    checkpoint.prune(RUN)
-    assert [path.name for path in checkpoint.committed(RUN)] == [
+        save(step)
+    checkpoint_dir.prune(FileOps(), RUN, Retention())
+    assert [path.name for path in checkpoint_dir.committed(RUN)] == [
         "step-00001200-000002",
         "step-00000020-000003",
     ]
+
+
+def test_pinned_best_verified_and_last_survive_pruning():
+    paths = {step: save(step) for step in range(10, 90, 10)}
+    checkpoint_dir.mark_best(FileOps(), RUN, paths[20], 1.5)
+    checkpoint_dir.prune(FileOps(), RUN, Retention(last=3, every=40), verified=paths[30])
+    kept = [checkpoint_dir.step_of(path) for path in checkpoint_dir.committed(RUN)]
+    assert kept == [80, 70, 60, 40, 30, 20]  # 80, 40: pinned; 20: best; 30: verified
+
+
+def test_what_cannot_be_deleted_stays_and_stops_nothing():
+    for step in (1, 2, 3, 4):
+        save(step)
+    stuck = failing(0, OSError(13, "Permission denied"))
+    checkpoint_dir.prune(stuck, RUN, Retention())
+    assert [checkpoint_dir.step_of(p) for p in checkpoint_dir.committed(RUN)] == [4, 3, 2]
+
+
+def test_every_dtype_and_shape_passes_through_the_hand_written_header():
+    tensors = {
+        "a.f32": torch.rand(3, 1),
+        "b.f16": torch.rand(5).half(),
+        "c.bf16": torch.rand(2, 2, 2).bfloat16(),
+        "d.u8": torch.tensor([7], dtype=torch.uint8),
+        "e.i64": torch.tensor(-5),
+        "f.bool": torch.tensor([True, False, True]),
+        "g.empty": torch.zeros(0, 4),
+        "h.f64": torch.rand(1, dtype=torch.float64),
+        "i.strided": torch.rand(4, 6).t(),
+    }
+    contents = checkpoint.contents_of({"x": tensors})["x"]
+    data = b"".join(bytes(part) for part in contents.parts)
+    assert len(data) == contents.num_bytes
+    loaded = safetensors.torch.load(data)
+    assert loaded.keys() == tensors.keys()
+    assert all(torch.equal(loaded[name], tensors[name]) for name in tensors)

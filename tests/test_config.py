@@ -23,7 +23,7 @@ def test_defaults_are_nanogpts():
         2000,
     )
     assert cfg.gradient_accumulation_steps == 40
-    assert (cfg.bias, cfg.always_save_checkpoint, cfg.dataset) == (False, True, "openwebtext")
+    assert (cfg.bias, cfg.dataset) == (False, "openwebtext")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ ROOT = Path(stepglass.__file__).parent
 # Lowest first. A module may import from lower layers and from its own line's left.
 LAYERS: list[list[str]] = [
     ["errors", "units"],
-    ["atomic", "clock", "settings", "stop", "devices"],
-    ["nanogpt_config", "runlog", "ledger"],
+    ["fileops", "clock", "settings", "stop", "devices", "lock", "interval"],
+    ["atomic", "nanogpt_config", "runlog", "ledger"],
+    ["checkpoint_dir"],
+    ["runs"],
     ["config", "console"],
     ["data.packages"],
     ["data.tokenizer", "data.sources", "data.nanogpt_meta"],
@@ -26,14 +28,15 @@ LAYERS: list[list[str]] = [
     ["models.gpt2"],
     ["device", "optim"],
     ["evaluate", "checkpoint"],
-    ["rundir"],
+    ["rundir", "saver"],
     ["sample", "session"],
     ["startup"],
     ["train"],
     ["cli"],
     ["__main__"],
 ]
-NO_TORCH = ["errors", "units", "atomic", "clock", "settings", "stop", "devices", "nanogpt_config",
+NO_TORCH = ["errors", "units", "fileops", "lock", "interval", "checkpoint_dir", "runs", "atomic",
+            "clock", "settings", "stop", "devices", "nanogpt_config",
             "runlog", "ledger", "config", "console", "data.packages", "data.sources",
             "data.tokenizer", "data.prepare", "data.nanogpt_meta", "cli"]  # fmt: skip
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers import command, prepare_tiny, records, run_process, story, tiny_args
-from stepglass import checkpoint
+from stepglass import checkpoint, checkpoint_dir
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
     out, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (0, "")
     step = int(re.search(rf"stopped by {number.name} after (\d+) updates", out)[1])
-    assert checkpoint.load(checkpoint.committed(Path("out"))[0]).step == step
+    assert checkpoint.load(checkpoint_dir.committed(Path("out"))[0]).step == step
     assert "go on with: stepglass train --out_dir=out --init_from=resume" in out
     assert "wall clock" in out
     assert records("end")[0]["reason"] == "signal"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers import TEXT, prepare_tiny, story, train_tiny
-from stepglass import checkpoint, startup, train
+from stepglass import checkpoint, checkpoint_dir, startup, train
 from stepglass.cli import main
 from stepglass.data import dataset
 from stepglass.stop import StopRequest
@@ -29,10 +29,10 @@ def data():
 
 
 def digest(out_dir: str) -> dict[str, str]:
-    newest = checkpoint.committed(Path(out_dir))[0]
+    newest = checkpoint_dir.committed(Path(out_dir))[0]
     return {
         name: hashlib.sha256((newest / name).read_bytes()).hexdigest()
-        for name in checkpoint.FILES[:3]
+        for name in checkpoint_dir.FILES[:3]
     }
 
 
@@ -69,7 +69,7 @@ def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, step)
         assert train_tiny(**settings, out_dir="parts") == 0
-    assert checkpoint.load(checkpoint.committed(Path("parts"))[0]).step == step
+    assert checkpoint.load(checkpoint_dir.committed(Path("parts"))[0]).step == step
     assert resume("parts") == 0
     assert digest("parts") == digest("whole")
     assert losses("parts") == losses("whole")
@@ -90,7 +90,7 @@ def test_three_stops_in_a_row_change_nothing(monkeypatch):
 def test_going_on_from_an_older_checkpoint_after_a_crash_changes_nothing():
     train_tiny(**EXACT, out_dir="whole")
     train_tiny(**EXACT, out_dir="parts")
-    for path in checkpoint.committed(Path("parts"))[:-1]:
+    for path in checkpoint_dir.committed(Path("parts"))[:-1]:
         shutil.rmtree(path)  # as if the process had died before it could save
     assert resume("parts") == 0
     assert digest("parts") == digest("whole")
@@ -137,7 +137,7 @@ def test_settings_of_the_run_are_remembered_and_flags_still_win():
 
 def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
     train_tiny()
-    newest, older = checkpoint.committed(Path("out"))
+    newest, older = checkpoint_dir.committed(Path("out"))
     (newest / "model.safetensors").write_bytes(b"junk")
     capsys.readouterr()
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0

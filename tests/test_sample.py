@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers import prepare_tiny, train_tiny
-from stepglass import checkpoint
+from stepglass import checkpoint_dir
 from stepglass.cli import main
 from stepglass.data import tokenizer
 from stepglass.models.gpt2 import GPT, GPTConfig
@@ -130,7 +130,7 @@ def test_bad_prompts_and_runs_are_named(capsys):
 def test_a_damaged_best_checkpoint_is_passed_over_with_its_reason(capsys):
     prepare_tiny()
     train_tiny()
-    best = checkpoint.best_path(Path("out"))
+    best = checkpoint_dir.best_path(Path("out"))
     (best / "model.safetensors").write_bytes(b"junk")
     capsys.readouterr()
     assert main(["sample", "out", "--max_new_tokens=3"]) == 0

@@ -13,24 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-
-def fsync_directory(path: Path) -> None:
-    """Make the names in a folder durable. Windows cannot open folders and needs no such call."""
-    if os.name == "nt":
-        return
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Write a new file and wait until the disk has it. The name must be free."""
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+from stepglass.fileops import FileOps
 
 
 @contextmanager
@@ -48,7 +31,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    fsync_directory(path.parent)
+    FileOps().fsync_directory(path.parent)
 
 
 def remove_stale(folder: Path) -> None:

@@ -1,40 +1,43 @@
-"""Checkpoints: a new folder for each, complete or absent.
+"""What a checkpoint holds, and the way there and back: tensors <-> bytes.
 
-    OUT_DIR/ckpt/step-00000500-00000a/
-        model.safetensors, optim.safetensors, rank-00000.safetensors (generators), state.json
-        MANIFEST.json               every file's size and sha256
-    OUT_DIR/best.json               which of them had the lowest validation loss
+A save copies the live tensors into host buffers laid out as the files will be, so that training
+may go on while a writer hands the buffers to the disk as they are. A load checks every byte against
+the manifest before a tensor is built, and nothing on the way can run code: JSON and safetensors
+only.
 
-A save writes into `.tmp-...`, waits until the disk has every file and the folder's names, and
-renames it: the final name is the commit. No folder is ever written to again. The six hex digits
-count the saves of a run directory, so of two checkpoints of one step the later one is known. A
-load checks every byte against the manifest before a tensor is built, and nothing on the way can
-run code: JSON and safetensors only.
-
-This module does not decide when to save, and never deletes the best or the newest two.
+The safetensors header is written by hand: the library's writer makes a second copy of everything.
 """
 
-import hashlib
-import os
-import re
-import shutil
-from collections.abc import Callable
+import json
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from stepglass import atomic
-from stepglass.errors import CheckpointError, os_reason
+from stepglass import atomic, checkpoint_dir
+from stepglass.checkpoint_dir import Contents
+from stepglass.device import Copy, Device
+from stepglass.errors import CheckpointError
 
-SCHEMA = 1
-KEEP_LAST = 2
-NAME = re.compile(r"step-(\d{8,})-([0-9a-f]{6})")
-FILES = ("model.safetensors", "optim.safetensors", "rank-00000.safetensors", "state.json")
+DTYPE_NAMES = {
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.float32: "F32",
+    torch.int32: "I32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
+Files = dict[str, dict[str, Tensor]]  # file name -> tensor name -> tensor
 
 
 @dataclass(frozen=True)
@@ -48,45 +51,55 @@ class Snapshot:
     state: dict[str, Any]  # counters, settings, data fingerprint, environment
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A committed checkpoint."""
-
-    path: Path
-    num_bytes: int
-
-
 # -- what goes in -------------------------------------------------------------------------------
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied weight is stored once, under its first name."""
+    """Parameters and buffers by name; a tied weight stands once, under its first name."""
     seen: set[int] = set()
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         if tensor.data_ptr() not in seen:
             seen.add(tensor.data_ptr())
-            tensors[name] = tensor.detach().cpu().contiguous()
+            tensors[name] = tensor.detach()
     return tensors
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimizer's memory of each parameter, under the parameter's name."""
     return {
-        f"{name}.{key}": value.detach().cpu().contiguous()
+        f"{name}.{key}": value.detach()
         for name, parameter in model.named_parameters()
         for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 
 def rng_tensors(device_type: str = "cpu") -> dict[str, Tensor]:
-    """The state of every generator that dropout may draw from."""
-    states = {"torch": torch.get_rng_state()}
+    """The state of every generator that a run, or code of the user's in it, may draw from."""
+    _, words, gauss = random.getstate()
+    numpy_state: Any = np.random.get_state(legacy=True)
+    _, keys, position, has_gauss, cached = numpy_state
+    states = {
+        "torch": torch.get_rng_state(),
+        "python": torch.tensor(words, dtype=torch.int64),
+        "python.gauss": torch.tensor([gauss is not None, gauss or 0.0], dtype=torch.float64),
+        "numpy": torch.tensor([*keys.tolist(), position, has_gauss], dtype=torch.int64),
+        "numpy.gauss": torch.tensor([cached], dtype=torch.float64),
+    }
     if device_type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state()
     if device_type == "mps":
         states["mps"] = torch.mps.get_rng_state()
     return states
+
+
+def live_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, device_type: str) -> Files:
+    """All tensors of a run as they are now, by the file they belong in. No copies."""
+    return {
+        "model.safetensors": model_tensors(model),
+        "optim.safetensors": optimizer_tensors(model, optimizer),
+        "rank-00000.safetensors": rng_tensors(device_type),
+    }
 
 
 # -- putting it back ----------------------------------------------------------------------------
@@ -145,6 +158,18 @@ def load_optimizer(
 def load_rng(tensors: dict[str, Tensor]) -> None:
     """Restore the generators. Done last: building a model and warming up draw from them."""
     torch.set_rng_state(tensors["torch"])
+    has_gauss, gauss = tensors["python.gauss"].tolist()
+    random.setstate((3, tuple(tensors["python"].tolist()), gauss if has_gauss else None))
+    *keys, position, has_cached = tensors["numpy"].tolist()
+    np.random.set_state(
+        (
+            "MT19937",
+            np.array(keys, dtype=np.uint32),
+            position,
+            has_cached,
+            tensors["numpy.gauss"].item(),
+        )
+    )
     if "cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["cuda"])
     if "mps" in tensors and torch.backends.mps.is_available():
@@ -158,127 +183,123 @@ def _same_names(expected: dict[str, Tensor], found: dict[str, Tensor], place: st
         raise CheckpointError(f"{place}: not a checkpoint of this model: {what}")
 
 
-# -- writing ------------------------------------------------------------------------------------
+# -- to bytes -----------------------------------------------------------------------------------
 
 
-def save(run_dir: Path, snapshot: Snapshot) -> Saved:
-    """Write and commit a checkpoint. Raises CheckpointError, with nothing left behind."""
-    folder = run_dir / "ckpt"
-    temporary = folder / f".tmp-step-{snapshot.step:08d}-{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
-        final = folder / f"step-{snapshot.step:08d}-{_next_attempt(folder):06x}"
-        temporary.mkdir()
-        contents = {
-            "model.safetensors": safetensors.torch.save(snapshot.model),
-            "optim.safetensors": safetensors.torch.save(snapshot.optim),
-            "rank-00000.safetensors": safetensors.torch.save(snapshot.rng),
-            "state.json": atomic.json_bytes(snapshot.state),
+@dataclass(frozen=True)
+class Layout:
+    """A safetensors file without its data: the header, and where each tensor's bytes begin."""
+
+    header: bytes
+    offsets: dict[str, int]
+    data_bytes: int
+
+    @property
+    def num_bytes(self) -> int:
+        return len(self.header) + self.data_bytes
+
+
+def layout(tensors: dict[str, Tensor]) -> Layout:
+    """Widest numbers first, then by name: every tensor is aligned and there are no holes."""
+    order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    entries: dict[str, Any] = {}
+    offsets: dict[str, int] = {}
+    end = 0
+    for name in order:
+        tensor = tensors[name]
+        offsets[name], end = end, end + tensor.nbytes
+        entries[name] = {
+            "dtype": DTYPE_NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [offsets[name], end],
         }
-        manifest = {
-            "schema": SCHEMA,
-            "step": snapshot.step,
-            "attempt": final.name.rpartition("-")[2],
-            "files": {
-                name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-                for name, data in contents.items()
-            },
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return Layout(len(text).to_bytes(8, "little") + text, offsets, end)
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """The bytes of a tensor on the host, not copied."""
+    array: Any = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+    return memoryview(array)
+
+
+def contents_of(files: Files) -> dict[str, Contents]:
+    """Files made of live tensors, each fetched when its turn comes: no memory to speak of, but
+    nothing may change until all is written."""
+
+    def parts(tensors: dict[str, Tensor], plan: Layout) -> Iterator[bytes | memoryview]:
+        yield plan.header
+        for name in plan.offsets:
+            yield bytes_of(tensors[name].cpu())
+
+    contents = {}
+    for file, tensors in files.items():
+        plan = layout(tensors)
+        contents[file] = Contents(plan.num_bytes, parts(tensors, plan))
+    return contents
+
+
+class HostBuffers:
+    """Room for one snapshot on the host, laid out as its files will be."""
+
+    def __init__(self, like: Files, device: Device) -> None:
+        self._shapes = shapes(like)
+        self._layouts = {file: layout(tensors) for file, tensors in like.items()}
+        self._data: dict[str, Tensor] = {}
+        self._views: Files = {}
+        for file, plan in self._layouts.items():
+            data = device.host_buffer(plan.data_bytes)
+            self._data[file] = data
+            self._views[file] = {
+                name: data[plan.offsets[name] :][: tensor.nbytes]
+                .view(tensor.dtype)
+                .view(tensor.shape)
+                for name, tensor in like[file].items()
+            }
+
+    def fit(self, files: Files) -> bool:
+        return shapes(files) == self._shapes
+
+    def copy(self, files: Files, device: Device) -> Copy:
+        """Copy live tensors in. They may change again as the returned `Copy` says."""
+        return device.copy_to_host(
+            [
+                (self._views[file][name], tensor)
+                for file, tensors in files.items()
+                for name, tensor in tensors.items()
+            ]
+        )
+
+    def contents(self) -> dict[str, Contents]:
+        """The files, straight from the buffers."""
+        return {
+            file: Contents(plan.num_bytes, [plan.header, bytes_of(self._data[file])])
+            for file, plan in self._layouts.items()
         }
-        for name, data in contents.items():
-            atomic.write_durably(temporary / name, data)
-        atomic.write_durably(temporary / "MANIFEST.json", atomic.json_bytes(manifest))
-        atomic.fsync_directory(temporary)
-        os.rename(temporary, final)
-        atomic.fsync_directory(folder)
-    except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise CheckpointError(
-            f"{folder}: cannot save step {snapshot.step}: {os_reason(error)}"
-        ) from error
-    return Saved(final, sum(len(data) for data in contents.values()))
 
 
-def _next_attempt(folder: Path) -> int:
-    return 1 + max(
-        (int(match[2], 16) for match in map(NAME.fullmatch, os.listdir(folder)) if match), default=0
-    )
+def shapes(files: Files) -> dict[str, dict[str, tuple[torch.Size, torch.dtype]]]:
+    return {
+        file: {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
+        for file, tensors in files.items()
+    }
 
 
-def mark_best(run_dir: Path, path: Path, val_loss: float) -> None:
-    """Point best.json at a checkpoint."""
-    atomic.write_json(run_dir / "best.json", {"dir": path.name, "val_loss": val_loss})
+def num_bytes(files: Files) -> int:
+    return sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
 
 
-def prune(run_dir: Path) -> None:
-    """Delete all but the last two saved and the best. What will not go away is left alone."""
-    best = best_path(run_dir)
-    by_saving = sorted(committed(run_dir), key=lambda path: path.name[-6:], reverse=True)
-    for path in by_saving[KEEP_LAST:]:
-        if path != best:
-            trash = path.with_name(f".trash-{path.name}")
-            try:
-                os.rename(path, trash)
-            except OSError:
-                continue
-            shutil.rmtree(trash, ignore_errors=True)
-
-
-def sweep(run_dir: Path) -> None:
-    """Remove what a killed run left half-written or half-deleted. Call it with the run locked."""
-    for pattern in (".tmp-*", ".trash-*"):
-        for path in (run_dir / "ckpt").glob(pattern):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-# -- reading ------------------------------------------------------------------------------------
-
-
-def committed(run_dir: Path) -> list[Path]:
-    """Committed checkpoints, newest first: by step, then order of saving, never by file times."""
-    folder = run_dir / "ckpt"
-    if not folder.is_dir():
-        return []
-    matches = [match for match in map(NAME.fullmatch, os.listdir(folder)) if match]
-    matches.sort(key=lambda match: (int(match[1]), int(match[2], 16)), reverse=True)
-    return [folder / match[0] for match in matches if (folder / match[0]).is_dir()]
-
-
-def best_path(run_dir: Path) -> Path | None:
-    """The checkpoint best.json points at, if it points at one of ours."""
-    try:
-        name = atomic.read_json(run_dir / "best.json")["dir"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        return None
-    path = run_dir / "ckpt" / name
-    return path if path.is_dir() else None
+# -- from bytes ---------------------------------------------------------------------------------
 
 
 def load(path: Path) -> Snapshot:
     """Read a checkpoint, every byte checked against its manifest first."""
-    manifest = _read_manifest(path / "MANIFEST.json")
-    contents: dict[str, bytes] = {}
-    for name in FILES:
-        entry = manifest["files"][name]
-        try:
-            if (path / name).stat().st_size != entry["bytes"]:
-                raise CheckpointError(
-                    f"{path / name}: expected {entry['bytes']} bytes, found "
-                    f"{(path / name).stat().st_size}"
-                )
-            contents[name] = atomic.read_regular(path / name, entry["bytes"])
-        except OSError as error:
-            raise CheckpointError(f"{path / name}: cannot be read: {os_reason(error)}") from error
-        except ValueError as error:
-            raise CheckpointError(f"{path / name}: cannot be read: {error}") from error
-        if hashlib.sha256(contents[name]).hexdigest() != entry["sha256"]:
-            raise CheckpointError(
-                f"{path / name}: its sha256 is not the manifest's: the file is damaged"
-            )
+    manifest, contents = checkpoint_dir.read(path)
     try:
-        model, optim, rng = (safetensors.torch.load(contents[name]) for name in FILES[:3])
+        model, optim, rng = (
+            safetensors.torch.load(contents.pop(name)) for name in checkpoint_dir.FILES[:3]
+        )
         state = atomic.parse_json(contents["state.json"])
         if state["step"] != manifest["step"]:
             raise ValueError("state.json is of another step")
@@ -287,33 +308,12 @@ def load(path: Path) -> Snapshot:
     return Snapshot(manifest["step"], model, optim, rng, state)
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = atomic.read_json(path, max_bytes=1 << 24)
-        if manifest["schema"] != SCHEMA:
-            raise CheckpointError(
-                f"{path}: expected schema {SCHEMA}, found {manifest['schema']!r}: another version's"
-            )
-        entries = manifest["files"]
-        if set(entries) != set(FILES) or type(manifest["step"]) is not int:
-            raise ValueError("it does not list a checkpoint's files")
-        for entry in entries.values():
-            if type(entry["bytes"]) is not int or not isinstance(entry["sha256"], str):
-                raise ValueError("an entry has no size or hash")
-        step = NAME.fullmatch(path.parent.name)
-        if step is not None and int(step[1]) != manifest["step"]:
-            raise ValueError("it is of another step than its folder")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{path}: expected a manifest, found a problem: {error}") from error
-    return dict(manifest)
-
-
 def newest(
     run_dir: Path, on_skip: Callable[[str], None], first: Path | None = None
 ) -> tuple[Path, Snapshot]:
     """The newest checkpoint that is whole, or `first` if that is. Damaged ones are passed over,
     each with its reason."""
-    candidates = committed(run_dir)
+    candidates = checkpoint_dir.committed(run_dir)
     for path in dict.fromkeys([*([first] if first else []), *candidates]):
         try:
             return path, load(path)

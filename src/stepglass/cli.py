@@ -7,15 +7,20 @@ at fault.
 
 import io
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import stepglass
 from stepglass.errors import ConfigError, StepglassError, os_reason
 from stepglass.units import printable
+
+if TYPE_CHECKING:
+    from stepglass.config import SampleConfig
+    from stepglass.sample import Sampler
+    from stepglass.stop import StopRequest
 
 USAGE = """\
 Stepglass trains a GPT from scratch and shows where every millisecond went.
@@ -25,6 +30,7 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
                                      train; nanoGPT's command lines work unchanged
   stepglass sample RUN [--prompt=TEXT ...]
                                      write text with a trained model
+  stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
 
 `stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
 """
@@ -37,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         "prepare": prepare,
         "train": train,
         "sample": sample,
+        "runs": runs,
     }
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -99,11 +106,12 @@ def _prepare(words: list[str], cfg: object) -> None:
     from stepglass.data import prepare as module  # noqa: PLC0415
 
     assert isinstance(cfg, module.PrepareConfig)
-    # Asked to end, it tidies up as it does after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    report = _Progress()
-    done = module.prepare(words, cfg, report)
-    report.finish()
+    from stepglass.stop import StopRequest  # noqa: PLC0415
+
+    with StopRequest() as stop:
+        report = _Progress(stop)
+        done = module.prepare(words, cfg, report)
+        report.finish()
     for note in done.notes:
         print(f"note: {note}")
     splits = ", ".join(
@@ -117,14 +125,18 @@ def _prepare(words: list[str], cfg: object) -> None:
 
 
 class _Progress:
-    """How far a preparation is: in place on a terminal, a line now and then elsewhere."""
+    """How far a preparation is: in place on a terminal, a line now and then elsewhere. It is called
+    after every piece of text, so it is also where a signal is heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop: "StopRequest") -> None:
+        self._stop = stop
         self._is_terminal = sys.stderr.isatty()
         self._next = time.monotonic() + (0.2 if self._is_terminal else 5.0)
         self._shown = False
 
     def __call__(self, doing: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise KeyboardInterrupt  # half a data set is none: temporary files go, nothing stays
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + (0.2 if self._is_terminal else 5.0)
@@ -202,6 +214,7 @@ def sample(argv: list[str]) -> None:
 
     from stepglass import device  # noqa: PLC0415
     from stepglass import sample as sampler  # noqa: PLC0415
+    from stepglass.stop import StopRequest  # noqa: PLC0415
 
     kind, _ = device.pick_type(cfg.device)
     if cfg.dtype not in ("auto", "float32") or cfg.compile:
@@ -211,13 +224,22 @@ def sample(argv: list[str]) -> None:
         run_dir, torch.device(kind), on_skip=lambda line: print(line, file=sys.stderr)
     )
     ids = sampler.encode_prompt(cfg.start or cfg.prompt, loaded.tokenizer)
+    with StopRequest() as stop:
+        _write_samples(cfg, loaded, ids, stop)
+
+
+def _write_samples(
+    cfg: "SampleConfig", loaded: "Sampler", ids: list[int], stop: "StopRequest"
+) -> None:
+    from stepglass.sample import Decoder, generate  # noqa: PLC0415
+
     show = printable if sys.stdout.isatty() else str
     for index in range(cfg.num_samples):
         if index:
             print("---------------")
-        decoder = sampler.Decoder(loaded.tokenizer)
+        decoder = Decoder(loaded.tokenizer)
         sys.stdout.write(show(loaded.tokenizer.decode(ids)))
-        for token in sampler.generate(
+        for token in generate(
             loaded.model,
             ids,
             max_new_tokens=cfg.max_new_tokens,
@@ -229,4 +251,22 @@ def sample(argv: list[str]) -> None:
         ):
             sys.stdout.write(show(decoder.text(token)))
             sys.stdout.flush()
+            if stop.is_set():
+                print()
+                return
         print()
+
+
+def runs(argv: list[str]) -> None:
+    """List runs and their checkpoints."""
+    from stepglass import runs as module  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass runs [DIR] [--verify]\n")
+        print("\n".join(module.RUNS_SETTINGS.help_lines()))
+        return
+    words, given = module.RUNS_SETTINGS.parse(argv)
+    if len(words) > 1:
+        raise ConfigError(f"expected one folder, found {words}")
+    folder = Path(words[0] if words else ".")
+    module.show(folder, module.RUNS_SETTINGS.build(given).verify, lambda line: print(line))

@@ -159,6 +159,10 @@ class PhaseClock:
             phases[name] = phases.get(name, 0) + ns
         return Lap(wall_ns=self._last - self._started, phases=phases)
 
+    def elapsed_ms(self) -> float:
+        """Time since the clock started."""
+        return (self._now() - self._started) / 1e6
+
     def spent_ns(self, name: str) -> int:
         """What a phase has taken since the clock started."""
         self._charge()

@@ -12,11 +12,27 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from stepglass import atomic, nanogpt_config
+from stepglass import atomic, interval, nanogpt_config
 from stepglass.errors import CheckpointError, ConfigError, os_reason
 from stepglass.settings import Given, Settings, setting
 
 MODEL_KEYS = ("model", "n_layer", "n_head", "n_embd", "block_size", "bias")
+# Change one of these in mid-run and it goes on, but not as the unbroken run would have.
+EXACT_KEYS = (
+    "gradient_accumulation_steps",
+    "batch_size",
+    "dropout",
+    "learning_rate",
+    "weight_decay",
+    "beta1",
+    "beta2",
+    "grad_clip",
+    "decay_lr",
+    "warmup_iters",
+    "lr_decay_iters",
+    "min_lr",
+    "seed",
+)
 MAX_CONFIG_BYTES = 1_000_000
 
 
@@ -39,9 +55,18 @@ class TrainConfig:
     )
     eval_only: bool = setting(False, "evaluate once and stop")
     always_save_checkpoint: bool = setting(
-        True,
-        "save after every evaluation; False: only when the validation loss improved. The best is "
-        "always kept",
+        False,
+        "True: save after every evaluation, as nanoGPT does; False: after one that is the best so "
+        "far. Beside what checkpoint_interval says",
+    )
+    checkpoint_interval: int | str = setting(
+        "auto",
+        "save every so many iterations (500) or every so often (90s, 10m, 2h); auto: at most 2 "
+        "minutes of work at risk, stalls under 1 % of the time",
+    )
+    keep_last: int = setting(2, "checkpoints to keep beside the best one", minimum=2)
+    keep_every: int = setting(
+        0, "save at every so many iterations and never delete those; 0: none", minimum=0
     )
     init_from: str = setting(
         "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
@@ -120,6 +145,7 @@ class TrainConfig:
                 f"warmup_iters={self.warmup_iters} must not be above "
                 f"lr_decay_iters={self.lr_decay_iters}; lower it"
             )
+        interval.parse(self.checkpoint_interval)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
 

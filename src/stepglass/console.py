@@ -108,15 +108,22 @@ class Console:
             f"({record['windows']} windows)"
         )
 
-    def checkpoint(self, record: dict[str, Any], out_dir: str) -> None:
-        self.say(f"saving checkpoint to {out_dir}")
+    def checkpoint(self, record: dict[str, Any]) -> None:
         best = ", the best so far" if record["is_best"] else ""
         self.say(
             f"checkpoint {record['iter']}: stalled {units.duration(record['stall_ms'])}, "
+            f"written in background {units.duration(record['background_ms'])}, "
             f"{units.size(record['bytes'])}{best}"
         )
 
-    def ledger(self, total: Lap) -> None:
+    def ledger(self, total: Lap, beside: dict[str, Any]) -> None:
         self.say("where the time went:")
         for line in ledger.table(total):
             self.say(line)
+        failed = f", {beside['failed_saves']} failed" if beside["failed_saves"] else ""
+        if beside["saves"] or failed:
+            self.say(
+                f"  beside it, in the background: "
+                f"{units.duration(beside['checkpoint_writer_ms'])} of writing checkpoints "
+                f"({beside['saves']} saved{failed})"
+            )

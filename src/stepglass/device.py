@@ -5,14 +5,18 @@ module that asks torch about hardware. What it does for CUDA and MPS is thin on 
 docs/unverified.md lists what was never run on one.
 """
 
+import ctypes
 import importlib.util
 import os
+import platform
 import subprocess
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,6 +79,20 @@ class Device:
         host = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
         return host.copy_(value, non_blocking=True)
 
+    def host_buffer(self, num_bytes: int) -> Tensor:
+        """Host memory that is really there: touched once, so that no later copy waits for pages."""
+        if self.type == "cuda":
+            return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
+        return torch.from_numpy(np.full(num_bytes, 0, dtype=np.uint8))
+
+    def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> "Copy":
+        """Copy (target on the host, source) pairs: at once, or beside the queue on CUDA."""
+        if self.type == "cuda":
+            return CudaCopy(pairs)
+        for target, source in pairs:
+            target.copy_(source)
+        return Copy()
+
     def finish_queue(self) -> None:
         """Wait for a device that queues work but leaves no marks for the clock: time it by
         waiting.
@@ -91,14 +109,36 @@ class Device:
         """Memory a model could still have, where it can be told."""
         if self.type == "cuda":
             return int(torch.cuda.mem_get_info(self.torch_device)[0])
-        try:
-            with open("/proc/meminfo") as file:
-                for line in file:
-                    if line.startswith("MemAvailable:"):
-                        return int(line.split()[1]) * 1024
-        except OSError:
-            pass
-        return None
+        return available_host_bytes()
+
+
+class Copy:
+    """A copy to the host that is done."""
+
+    def protect(self) -> None:
+        """Call before the sources change: holds the device back, not the host, where needed."""
+
+    def wait(self) -> None:
+        """Wait until the targets hold everything."""
+
+
+class CudaCopy(Copy):
+    """A copy on a stream of its own, while the next forward and backward pass run."""
+
+    def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for target, source in pairs:
+                target.copy_(source, non_blocking=True)
+            self._done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._done.record()
+
+    def protect(self) -> None:
+        torch.cuda.current_stream().wait_event(self._done)
+
+    def wait(self) -> None:
+        self._done.synchronize()
 
 
 class CudaTimer:
@@ -121,6 +161,28 @@ class CudaTimer:
 
     def recycle(self, mark: Any) -> None:
         self._free.append(mark)
+
+
+def available_host_bytes() -> int | None:
+    """Memory this process could still have, where Linux tells: the machine's, or its container's
+    if that is less."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        available = next(int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+    try:
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        cache = next(
+            int(line.split()[1])
+            for line in (group / "memory.stat").read_text().splitlines()
+            if line.startswith("file ")
+        )
+        return min(available, limit - used + cache)  # the page cache makes way
+    except (OSError, ValueError, StopIteration):  # no container, or one without a limit
+        return available
 
 
 def pick_type(asked: str) -> tuple[str, str]:
@@ -211,6 +273,18 @@ def pick(cfg: TrainConfig) -> Device:
             f"compile: {compile_model}: {compile_reason}",
         ),
     )
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc to keep what is freed for the next step, where a CPU trains.
+
+    By default it hands every large tensor back to the system, which then clears each page again at
+    the next step: 4 % to 13 % of a step here, and more after an evaluation (docs/decisions.md).
+    """
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-4, 0)  # M_MMAP_MAX: no mapping of its own for a large block
+        libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: never give the top of the heap back
 
 
 def device_name(device: torch.device) -> str:

@@ -13,6 +13,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,19 @@ FLUSH_INTERVAL_S = 0.5
 Record = dict[str, Any]
 
 
+@dataclass
+class Mark:
+    """A place in the log: how many bytes stand before it, once what was queued is written."""
+
+    position: int | None = None
+
+
 class RunLogWriter:
     """Appends records from a background thread. Once it is closed, all of them are in the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: list[Record] = []
+        self._queue: list[Record | Mark] = []
         self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
         self._writing = threading.Lock()  # held while the disk works: keeps records in order
         self._closing = threading.Event()
@@ -42,6 +50,13 @@ class RunLogWriter:
         """Queue a record. It must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
+
+    def mark(self) -> Mark:
+        """The place after everything written so far. `flush()` tells where that is."""
+        mark = Mark()
+        with self._lock:
+            self._queue.append(mark)
+        return mark
 
     def flush(self) -> None:
         """Write what is queued and wait for the disk: a checkpoint must not be ahead of its log."""
@@ -65,7 +80,15 @@ class RunLogWriter:
                 with open(self._path, "ab") as file:
                     if self.failure:
                         file.write(b"\n")  # the failed write may have left half a line
-                    file.write(b"".join(encode(record) for record in batch))
+                    end = file.tell()
+                    lines = []
+                    for item in batch:
+                        if isinstance(item, Mark):
+                            item.position = end
+                        else:
+                            lines.append(encode(item))
+                            end += len(lines[-1])
+                    file.write(b"".join(lines))
                     if durably:
                         file.flush()
                         os.fsync(file.fileno())

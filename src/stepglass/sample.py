@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from stepglass import checkpoint
+from stepglass import checkpoint, checkpoint_dir
 from stepglass.data import dataset, sources
 from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
 from stepglass.errors import CheckpointError, DataError
@@ -39,7 +39,7 @@ def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]
         raise CheckpointError(
             f"{run_dir}: expected a run directory, found {found}; train one with `stepglass train`"
         )
-    path, snapshot = checkpoint.newest(run_dir, on_skip, first=checkpoint.best_path(run_dir))
+    path, snapshot = checkpoint.newest(run_dir, on_skip, first=checkpoint_dir.best_path(run_dir))
     model = build_model(snapshot, path).to(device).eval()
     codec = dataset.load_tokenizer(run_dir / "tokenizer.json")
     if codec.vocab_size > model.config.vocab_size:

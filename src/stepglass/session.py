@@ -20,9 +20,11 @@ from stepglass.data.dataset import Dataset
 from stepglass.device import Device, Peak
 from stepglass.errors import DeviceError
 from stepglass.evaluate import Windows
+from stepglass.interval import SaveSchedule
+from stepglass.lock import RunLock
 from stepglass.models.gpt2 import GPT
-from stepglass.rundir import RunLock
 from stepglass.runlog import RunLogWriter
+from stepglass.saver import Saver
 from stepglass.stop import StopRequest
 
 
@@ -47,6 +49,15 @@ class PendingIteration:
     lap: Lap
 
 
+@dataclass(frozen=True)
+class PendingSave:
+    """A save that is being written: what training has to do with it when it is done."""
+
+    step: int
+    stall_ms: float  # what training waited for
+    best_before: tuple[float | None, int | None]  # to go back to if a new best is not saved
+
+
 @dataclass
 class Session:
     """All that the loop works with."""
@@ -67,8 +78,11 @@ class Session:
     stop: StopRequest
     windows: Windows
     lock: RunLock
+    saver: Saver
+    schedule: SaveSchedule
     pending: deque[PendingIteration] = field(default_factory=deque)
-    last_saved_step: int = -1
+    pending_save: PendingSave | None = None
+    last_saved_step: int = -1  # on disk, or on its way there
     fastest_mfu: float = 0.0
     warned: set[str] = field(default_factory=set)
 
@@ -83,6 +97,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the run directory, with everything logged on disk."""
+        self.saver.close()
         self.log.close()
         self.lock.release()
 
@@ -122,6 +137,8 @@ def environment(chosen: Device) -> dict[str, Any]:
         "dtype": str(chosen.dtype).removeprefix("torch."),
         "compile": chosen.compile,
         "threads": torch.get_num_threads(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
         "versions": {
             "stepglass": stepglass.__version__,
             "torch": torch.__version__,

@@ -5,26 +5,32 @@ Called inside the clock's `warmup` phase. Nothing is allocated before settings, 
 memory have been held against each other, and nothing is written before they fit.
 """
 
+import random
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from stepglass import atomic, checkpoint, clock, device, units
+from stepglass import atomic, checkpoint, clock, device, interval, units
+from stepglass.checkpoint_dir import Retention
 from stepglass.clock import PhaseClock
-from stepglass.config import TrainConfig
+from stepglass.config import EXACT_KEYS, TrainConfig
 from stepglass.console import Console
 from stepglass.data import dataset
 from stepglass.data.dataset import Dataset
 from stepglass.device import Device
 from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
 from stepglass.evaluate import choose_windows, window_losses
+from stepglass.interval import SaveSchedule
+from stepglass.lock import RunLock
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.optim import make_optimizer
-from stepglass.rundir import RunLock, open_run_dir
+from stepglass.rundir import open_run_dir
 from stepglass.runlog import SCHEMA, RunLogWriter
+from stepglass.saver import Saver
 from stepglass.session import (
     RunState,
     Session,
@@ -57,11 +63,14 @@ def set_up(
     )
     refuse_what_cannot_fit(cfg, shape, chosen)
     run_dir, lock = open_run_dir(cfg, data.folder, console)
+    if chosen.type == "cpu":
+        device.keep_freed_memory()
     try:
         resumed = None
         if cfg.init_from == "resume":
             resumed = checkpoint.newest(run_dir, console.say)
             hold_against(*resumed, cfg, shape, data)
+            warn_of_lost_log(run_dir / "run.jsonl", resumed[1], console)
         s = build(cfg, shape, chosen, data, run_dir, lock, phases, console, stop)
     except BaseException:
         lock.release()
@@ -108,9 +117,16 @@ def build(
     if chosen.type == "cuda":
         torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
     torch.manual_seed(cfg.seed)
+    random.seed(cfg.seed)
+    np.random.seed(cfg.seed % 2**32)  # ours draws from neither; code of the user's may
     raw_model = GPT(shape).to(chosen.torch_device)
     peak = device.peak(chosen)
     console.say(f"peak for MFU: {peak.source}")
+    log = RunLogWriter(run_dir / "run.jsonl")
+    keep = Retention(cfg.keep_last, cfg.keep_every)
+    schedule = SaveSchedule(interval.parse(cfg.checkpoint_interval), cfg.keep_every)
+    if not cfg.eval_only:
+        console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
     return Session(
         cfg=cfg,
         run_dir=run_dir,
@@ -125,7 +141,9 @@ def build(
         scaler=chosen.grad_scaler(),
         state=RunState(),
         clock=phases,
-        log=RunLogWriter(run_dir / "run.jsonl"),
+        log=log,
+        saver=Saver(run_dir, chosen, lock, log, keep),
+        schedule=schedule,
         console=console,
         stop=stop,
     )
@@ -192,15 +210,30 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
     s.last_saved_step = s.state.step
+    s.saver.trust(path)
     if s.cfg.eval_only:
         s.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
     s.console.say(
         f"Resuming training from {s.cfg.out_dir}: {path.name}, {s.state.step} updates done"
     )
     different = changed(loaded.state.get("environment"), environment(s.device))
+    different += changed(
+        loaded.state.get("config"), {key: getattr(s.cfg, key) for key in EXACT_KEYS}
+    )
     if different:
         s.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
     s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})
+
+
+def warn_of_lost_log(path: Path, loaded: checkpoint.Snapshot, console: Console) -> None:
+    """The log on disk reaches at least to where the checkpoint was taken, or somebody cut it."""
+    expected = loaded.state.get("log_bytes")
+    found = path.stat().st_size if path.is_file() else 0
+    if isinstance(expected, int) and found < expected:
+        console.say(
+            f"warning: {path}: expected at least {expected} bytes, found {found}: iterations "
+            f"before step {loaded.step} are missing from the log"
+        )
 
 
 def read_state(stored: dict[str, Any]) -> RunState:

@@ -16,11 +16,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stepglass import checkpoint, clock, device, ledger, units
-from stepglass.errors import CheckpointError, DataError, DeviceError, TrainingFailed
+from stepglass import checkpoint, checkpoint_dir, clock, device, ledger, units
+from stepglass.errors import DataError, DeviceError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.optim import lr_at, set_lr
-from stepglass.session import PendingIteration, Session, environment, naming_memory_errors
+from stepglass.saver import SaveOutcome, SaveRequest
+from stepglass.session import (
+    PendingIteration,
+    PendingSave,
+    Session,
+    environment,
+    naming_memory_errors,
+)
+
+TRIES_AT_THE_END = 3
 
 # -- the loop -----------------------------------------------------------------------------------
 
@@ -39,6 +48,7 @@ def loop(s: Session) -> str:
             continue  # a signal may have come meanwhile
         if is_last or cfg.eval_only:
             return "finished"
+        mind_checkpoints(s)
 
         with s.clock.phase("data"):
             micro_batches = s.batch(step)
@@ -66,6 +76,7 @@ def loop(s: Session) -> str:
 
 def apply_gradients(s: Session) -> Tensor | None:
     """Clip, update, clear. Returns the gradient's norm before clipping, where it is computed."""
+    s.saver.protect_snapshot()
     norm = None
     if s.cfg.grad_clip > 0:
         s.scaler.unscale_(s.optimizer)
@@ -79,6 +90,8 @@ def apply_gradients(s: Session) -> Tensor | None:
 def boundary(s: Session) -> None:
     """Evaluate, remember the best, save, and tidy up: what nanoGPT hides inside an iteration."""
     drain(s)  # a loss that is no longer a number must not reach a checkpoint
+    with s.clock.phase("gc"):
+        gc.collect()  # first: what follows keeps the caches and the other cores warm for the step
     step = s.state.step
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
@@ -92,55 +105,135 @@ def boundary(s: Session) -> None:
         s.log.write(record)
         s.console.evaluation(record)
         correct_peak(s)
+    report_saves(s)  # a best that could not be saved is not the one to beat
     if not math.isfinite(result.val_loss + result.train_loss):
         raise not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
     if s.cfg.eval_only:
         return
-    best = (s.state.best_val_loss, s.state.best_step)
-    is_best = best[0] is None or result.val_loss < best[0]
+    best_before = (s.state.best_val_loss, s.state.best_step)
+    is_best = best_before[0] is None or result.val_loss < best_before[0]
     if is_best:
         s.state.best_val_loss, s.state.best_step = result.val_loss, step
-    if step > 0 and (is_best or s.cfg.always_save_checkpoint) and not save(s, is_best):
-        s.state.best_val_loss, s.state.best_step = best  # what was not saved cannot be the best
-    with s.clock.phase("gc"):
-        gc.collect()
+    if step > 0 and (is_best or s.cfg.always_save_checkpoint):
+        save(s, best_before if is_best else None)
 
 
-def save(s: Session, is_best: bool = False) -> bool:
-    """Write a checkpoint; True if it is on disk. A disk that fails costs a warning, not the run."""
+# -- checkpoints --------------------------------------------------------------------------------
+
+
+def mind_checkpoints(s: Session) -> None:
+    """Between two updates: say what the writer has done, and save if it is time to."""
+    if s.saver.finished or s.saver.notes:
+        report_saves(s)
+    step = s.state.step
+    if step == 0 or step == s.last_saved_step:
+        return
+    if not s.saver.is_reserved:
+        s.saver.reserve(live_tensors(s))
+    elif s.schedule.is_due(step, s.clock.elapsed_ms()) and not s.saver.is_busy():
+        drain(s)
+        save(s)
+
+
+def save(s: Session, best_before: tuple[float | None, int | None] | None = None) -> None:
+    """Copy the state aside and have it written. `best_before` is given if this is a new best.
+
+    Training waits for the copy, and for the save before if that is still being written.
+    """
     if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
         raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
+    wait_for_writer(s)
     before = s.clock.spent_ns("checkpoint")
     with s.clock.phase("checkpoint"):
-        s.log.flush()
-        try:
-            saved = checkpoint.save(s.run_dir, snapshot(s))
-            if is_best and s.state.best_val_loss is not None:
-                checkpoint.mark_best(s.run_dir, saved.path, s.state.best_val_loss)
-            checkpoint.prune(s.run_dir)
-        except (CheckpointError, OSError) as error:
-            s.console.say(f"warning: {error}; training goes on, and the next save will try again")
-            s.event("checkpoint_failed", {"reason": str(error)})
-            return False
+        if not s.saver.is_reserved:
+            s.saver.reserve(live_tensors(s))
+            s.saver.wait()
+        best_val_loss = s.state.best_val_loss if best_before else None
+        request = SaveRequest(s.state.step, state_of(s), best_val_loss)
+        s.saver.save(live_tensors(s), request)
+    now_ms = s.clock.elapsed_ms()
+    stall_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
+    s.pending_save = PendingSave(s.state.step, stall_ms, best_before or best_of(s))
     s.last_saved_step = s.state.step
+    s.schedule.began(now_ms)
     with s.clock.phase("log"):
-        record = {
-            "kind": "checkpoint",
-            "iter": s.state.step,
-            "stall_ms": (s.clock.spent_ns("checkpoint") - before) / 1e6,
-            "background_ms": 0.0,
-            "bytes": saved.num_bytes,
-            "path": str(saved.path.relative_to(s.run_dir)),
-            "is_best": is_best,
-        }
-        s.log.write(record)
-        s.console.checkpoint(record, s.cfg.out_dir)
-    return True
+        s.console.say(f"saving checkpoint to {s.cfg.out_dir}")
 
 
-def snapshot(s: Session) -> checkpoint.Snapshot:
-    """The whole state, between two updates."""
-    state = {
+def wait_for_writer(s: Session) -> None:
+    """There is one set of buffers: the save before has to be on disk first."""
+    if s.saver.is_busy():
+        before = s.clock.spent_ns("checkpoint")
+        with s.clock.phase("checkpoint"):
+            s.saver.wait()
+        if s.pending_save is not None:
+            waited_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
+            step = s.pending_save.step
+            s.console.say(f"waited {units.duration(waited_ms)} for checkpoint {step} to be written")
+            s.event("checkpoint_wait", {"step": step, "wait_ms": waited_ms})
+    report_saves(s)
+
+
+def report_saves(s: Session) -> None:
+    """What the writer has committed, or could not: a disk that fails costs a warning, not the
+    run."""
+    with s.clock.phase("log"):
+        while s.saver.notes:
+            s.console.say(s.saver.notes.popleft())
+        while s.saver.finished:
+            report_save(s, s.saver.finished.popleft())
+
+
+def report_save(s: Session, outcome: SaveOutcome) -> None:
+    pending, s.pending_save = s.pending_save, None
+    assert pending is not None, "an outcome belongs to a save"
+    if outcome.error is not None:
+        s.console.say(
+            f"warning: checkpoint {outcome.step} failed, the {ordinal(s.saver.num_failed)} so far: "
+            f"{outcome.error}; training goes on, and the next save will try again"
+        )
+        s.event(
+            "checkpoint_failed",
+            {"step": outcome.step, "reason": outcome.error, "failed": s.saver.num_failed},
+        )
+        if outcome.is_best and s.state.best_step == outcome.step:
+            s.state.best_val_loss, s.state.best_step = pending.best_before  # it is not on disk
+        if outcome.path is None:
+            s.last_saved_step = -1
+            return
+    assert outcome.path is not None
+    record = {
+        "kind": "checkpoint",
+        "iter": outcome.step,
+        "stall_ms": pending.stall_ms,
+        "background_ms": outcome.background_ms,
+        "bytes": outcome.num_bytes,
+        "path": str(outcome.path.relative_to(s.run_dir)),
+        "is_best": outcome.is_best and outcome.error is None,
+    }
+    s.log.write(record)
+    s.console.checkpoint(record)
+    before = s.schedule.every_ms(s.clock.elapsed_ms())
+    s.schedule.measured(pending.stall_ms, outcome.background_ms)
+    if s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
+        s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
+
+
+def ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def best_of(s: Session) -> tuple[float | None, int | None]:
+    return s.state.best_val_loss, s.state.best_step
+
+
+def live_tensors(s: Session) -> checkpoint.Files:
+    return checkpoint.live_tensors(s.raw_model, s.optimizer, s.device.type)
+
+
+def state_of(s: Session) -> dict[str, Any]:
+    """All of the state that is no tensor."""
+    return {
         **asdict(s.state),
         "config": asdict(s.cfg),
         "model_config": asdict(s.raw_model.config),
@@ -148,13 +241,9 @@ def snapshot(s: Session) -> checkpoint.Snapshot:
         "data": s.data.fingerprint,
         "environment": environment(s.device),
     }
-    return checkpoint.Snapshot(
-        s.state.step,
-        checkpoint.model_tensors(s.raw_model),
-        checkpoint.optimizer_tensors(s.raw_model, s.optimizer),
-        checkpoint.rng_tensors(s.device.type),
-        state,
-    )
+
+
+# -- iterations ---------------------------------------------------------------------------------
 
 
 def report_iteration(
@@ -230,7 +319,8 @@ def correct_peak(s: Session) -> None:
 def not_finite(s: Session, what: str) -> TrainingFailed:
     """Numbers have run away. Says what is still good, and what to change."""
     s.event("nan", {"what": what})
-    newest = next(iter(checkpoint.committed(s.run_dir)), None)
+    wait_for_writer(s)
+    newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
     remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
     if s.device.dtype is torch.float16:
@@ -265,37 +355,54 @@ def run(s: Session) -> None:
         raise
     except DataError:
         drain(s)
-        save(s)  # the weights are those of the last whole update
+        save_last(s)  # the weights are those of the last whole update
         raise
     finally:
         gc.enable()
         gc.unfreeze()
+        wait_for_writer(s)
         s.console.stop_progress()
         total = s.clock.total()
+        beside = {
+            "checkpoint_writer_ms": s.saver.background_ms,
+            "saves": s.saver.num_saved,
+            "failed_saves": s.saver.num_failed,
+        }
         s.log.write(
             {
                 "kind": "end",
                 "reason": reason,
                 "iter": s.state.step,
                 "ledger": ledger.as_record(total),
+                "background": beside,
             }
         )
         s.close()
-        s.console.ledger(total)
+        s.console.ledger(total, beside)
     summary(s)
 
 
 def finish(s: Session, reason: str) -> None:
     """The last checkpoint."""
+    wait_for_writer(s)
     if reason == "signal":
         s.event("signal", {"name": s.stop.name})
         s.console.say(f"stopped by {s.stop.name} after {s.state.step} updates")
-    is_new = s.state.step > 0 and s.last_saved_step != s.state.step and not s.cfg.eval_only
-    if is_new and not save(s):
-        kept = next(iter(checkpoint.committed(s.run_dir)), "none")
+    if not s.cfg.eval_only and not save_last(s):
+        kept = next(iter(checkpoint_dir.committed(s.run_dir)), "none")
         raise TrainingFailed(
-            f"step {s.state.step} could not be saved (see the warning above); newest: {kept}"
+            f"step {s.state.step} could not be saved (see the warnings above); newest: {kept}"
         )
+
+
+def save_last(s: Session) -> bool:
+    """Save what is not saved yet, and see to it that it is on disk."""
+    for _ in range(TRIES_AT_THE_END):
+        if s.state.step in (0, s.last_saved_step):
+            return True
+        save(s)
+        wait_for_writer(s)
+    return s.state.step == s.last_saved_step
 
 
 def summary(s: Session) -> None:
@@ -309,7 +416,7 @@ def summary(s: Session) -> None:
         s.console.say(
             f"best val loss {units.loss(s.state.best_val_loss)} at step {s.state.best_step}"
         )
-    newest = next(iter(checkpoint.committed(s.run_dir)), None)
+    newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     if newest is not None:
         s.console.say(f"newest checkpoint: {newest}")
         if s.state.step < s.cfg.max_iters:

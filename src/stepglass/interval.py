@@ -1,0 +1,99 @@
+"""When to save: every so many iterations, every so often, or as rarely as is safe.
+
+`auto` weighs three things. Work at risk is what a crash would cost: at most two minutes, and later
+in a long run at most a hundredth of what has been done (up to a quarter of an hour). Stalls must
+stay under one percent of the time. And the writer must have rest: a disk that needs a minute for a
+save is not asked for one every minute.
+"""
+
+import re
+from dataclasses import dataclass
+
+from stepglass import units
+from stepglass.errors import ConfigError
+
+AT_RISK_S = 120.0
+AT_RISK_SHARE = 0.01
+MOST_AT_RISK_S = 900.0
+STALL_SHARE = 0.01
+UNITS_S = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One of the two, or neither: `auto`."""
+
+    iters: int | None = None
+    seconds: float | None = None
+
+
+def parse(value: int | str) -> Interval:
+    """A `checkpoint_interval`.
+
+    >>> parse(500), parse("10m").seconds, parse("auto")
+    (Interval(iters=500, seconds=None), 600.0, Interval(iters=None, seconds=None))
+    """
+    if value == "auto":
+        return Interval()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+    if match and match[2] and 0 < float(match[1]) < 1e6:
+        return Interval(seconds=float(match[1]) * UNITS_S[match[2]])
+    if match and match[1].isdecimal() and not match[2] and int(match[1]) > 0:
+        return Interval(iters=int(match[1]))
+    raise ConfigError(
+        f"checkpoint_interval expects auto, iterations (500) or a duration (90s, 10m, 2h), found "
+        f"{units.shown(value)}"
+    )
+
+
+class SaveSchedule:
+    """Says when the next save is due. Times are milliseconds of the run's own clock."""
+
+    def __init__(self, interval: Interval, keep_every: int) -> None:
+        self._interval = interval
+        self._keep_every = keep_every
+        self._last_ms = 0.0
+        self._stall_ms = 0.0
+        self._write_ms = 0.0
+
+    def is_due(self, step: int, now_ms: float) -> bool:
+        if self._keep_every and step % self._keep_every == 0:
+            return True
+        if self._interval.iters is not None:
+            return step % self._interval.iters == 0
+        return now_ms - self._last_ms >= self.every_ms(now_ms)
+
+    def every_ms(self, now_ms: float) -> float:
+        """The time between two saves, where it is time that counts."""
+        if self._interval.seconds is not None:
+            return self._interval.seconds * 1000
+        at_risk_s = min(max(AT_RISK_S, AT_RISK_SHARE * now_ms / 1000), MOST_AT_RISK_S)
+        return max(
+            at_risk_s * 1000 - self._write_ms, self._stall_ms / STALL_SHARE, 2 * self._write_ms
+        )
+
+    def began(self, now_ms: float) -> None:
+        """A save has begun, whatever it was for: the time starts over."""
+        self._last_ms = now_ms
+
+    def measured(self, stall_ms: float, write_ms: float) -> None:
+        """What the newest save took."""
+        self._stall_ms, self._write_ms = stall_ms, write_ms
+
+    def bound(self, now_ms: float, iter_ms: float | None = None) -> str:
+        """How much work a crash may cost, in words."""
+        if self._interval.iters is not None:
+            every = f"every {self._interval.iters} iterations"
+            if iter_ms is None:
+                return every
+            return f"{every}, at most {units.duration(self._at_risk_ms(now_ms, iter_ms))} at risk"
+        kind = "auto: " if self._interval.seconds is None else ""
+        return (
+            f"{kind}every {units.duration(self.every_ms(now_ms))} and at each best evaluation, "
+            f"at most {units.duration(self._at_risk_ms(now_ms, iter_ms or 0.0))} of work at risk"
+        )
+
+    def _at_risk_ms(self, now_ms: float, iter_ms: float) -> float:
+        if self._interval.iters is not None:
+            return self._interval.iters * iter_ms + self._write_ms
+        return self.every_ms(now_ms) + iter_ms + self._write_ms

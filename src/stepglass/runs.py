@@ -1,0 +1,140 @@
+"""What runs there are, how they ended, and whether their checkpoints are whole.
+
+Reads and never writes, needs no torch, and may be used while a run goes on.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepglass import atomic, checkpoint_dir, lock, units
+from stepglass.errors import CheckpointError
+from stepglass.settings import Settings, setting
+
+DEPTH = 3  # folders below the one asked about
+TAIL_BYTES = 1 << 16
+ENDINGS = {
+    "finished": "finished",
+    "signal": "stopped by a signal",
+    "failed": "failed",
+    "oom": "out of memory",
+    "error": "ended with an error",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsConfig:
+    """Everything `stepglass runs` can be told."""
+
+    verify: bool = setting(False, "read every checkpoint and hold it against its manifest")
+
+    def used(self) -> list[str]:
+        return ["verify"]
+
+    def check(self) -> None:
+        """There is nothing to hold against anything."""
+
+
+RUNS_SETTINGS = Settings(RunsConfig)
+
+
+def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
+    """Print every run in a folder. Raises CheckpointError if there is none, or one is damaged."""
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "nothing"
+        raise CheckpointError(f"{folder}: expected a folder, found {found}")
+    runs = list(find(folder))
+    if not runs:
+        raise CheckpointError(f"{folder}: no runs here; train one with `stepglass train`")
+    num_checkpoints = num_damaged = 0
+    for run_dir in runs:
+        say(f"{units.printable(str(run_dir))}: {summary(run_dir)}")
+        best = checkpoint_dir.best_path(run_dir)
+        paths = checkpoint_dir.committed(run_dir)
+        for path in paths:
+            marks = ["newest"] if path == paths[0] else []
+            marks += ["best"] if path == best else []
+            num_checkpoints += 1
+            try:
+                size = checkpoint_dir.verify(path) if verify else checkpoint_dir.size(path)
+                marks += ["verified"] if verify else []
+                say(f"  {path.name}  {units.size(size):>9}  {', '.join(marks)}".rstrip())
+            except CheckpointError as error:
+                num_damaged += 1
+                say(f"  {path.name}    damaged  {error}")
+    if num_damaged:
+        raise CheckpointError(
+            f"{num_damaged} of {num_checkpoints} checkpoints in {folder} are damaged; a run that "
+            f"is resumed passes over them"
+        )
+
+
+def find(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
+    """Run directories at or below a folder, in order of name. Symlinks are not followed."""
+    is_run = (folder / "run.jsonl").is_file() or bool(checkpoint_dir.committed(folder))
+    if is_run:
+        yield folder
+    if depth == 0:
+        return
+    try:
+        children = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    except OSError:
+        return
+    for name in children:
+        if not (folder / name).is_symlink() and not (is_run and name == "ckpt"):
+            yield from find(folder / name, depth - 1)
+
+
+def summary(run_dir: Path) -> str:
+    """How a run stands, in a line."""
+    last = last_records(run_dir / "run.jsonl")
+    owner = lock.owner_of(run_dir)
+    if owner is not None:
+        ending = f"running ({owner})"
+    elif "end" in last:
+        ending = ENDINGS.get(str(last["end"].get("reason")), "ended")
+    else:
+        ending = "killed" if last else "no log"
+    steps = [record["iter"] for record in last.values() if isinstance(record.get("iter"), int)]
+    parts = [ending]
+    if steps:
+        limit = setting_of(run_dir, "max_iters")
+        parts.append(f"step {max(steps)}" + (f" of {limit}" if isinstance(limit, int) else ""))
+    try:
+        best = atomic.read_json(run_dir / "best.json")["val_loss"]
+        parts.append(f"best val loss {units.loss(float(best))}")
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return ", ".join(parts)
+
+
+def setting_of(run_dir: Path, key: str) -> Any:
+    try:
+        return atomic.read_json(run_dir / "config.json").get(key)
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def last_records(path: Path) -> dict[str, dict[str, Any]]:
+    """The last record of each kind near the end of a log. An `end` that is followed by more is
+    none: the run was resumed."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).splitlines()
+    except OSError:
+        return {}
+    last: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and isinstance(record.get("kind"), str):
+            last.pop("end", None)
+            last[record["kind"]] = record
+    return last

@@ -1,0 +1,242 @@
+"""Saves without stopping the world: training waits for a memory copy, a thread does the rest.
+
+    saver.reserve(files)                 # once: room for a snapshot, made in the background
+    copied = saver.save(files, request)  # copies, hands over, returns
+    ...
+    while saver.finished:                # committed or failed, in order
+        outcome = saver.finished.popleft()
+
+One save is in flight at most, for there is one set of buffers; whoever asks for a second waits
+with `wait()`. Where memory is short there are no buffers and a save is written at once. The thread
+is no daemon: a process that ends waits for its checkpoint. It catches everything, so a disk that
+fails costs a warning, never the run.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stepglass import atomic, checkpoint, checkpoint_dir, units
+from stepglass.checkpoint_dir import Contents, Retention
+from stepglass.device import Copy, Device, available_host_bytes
+from stepglass.errors import StepglassError, os_reason
+from stepglass.fileops import FileOps
+from stepglass.lock import RunLock
+from stepglass.runlog import Mark, RunLogWriter
+
+LOW_PRIORITY = 19  # training wins whenever both want a core
+PIECE = 1 << 20
+REST = 4  # for each moment of work, so many of rest: every iteration is slowed a little, none much
+MEMORY_MARGIN = 1.2
+
+
+@dataclass(frozen=True)
+class SaveRequest:
+    """What is to be saved beside the tensors."""
+
+    step: int
+    state: dict[str, Any]  # for state.json
+    best_val_loss: float | None = None  # set if this is the best so far
+
+
+@dataclass(frozen=True)
+class SaveOutcome:
+    """How a save ended: `path` if it is on disk, `error` if anything went wrong."""
+
+    step: int
+    is_best: bool
+    num_bytes: int
+    background_ms: float
+    path: Path | None = None
+    error: str | None = None
+
+
+@dataclass
+class Job:
+    """A save with all it needs."""
+
+    request: SaveRequest
+    contents: Callable[[], dict[str, Contents]]
+    copy: Copy
+    is_background: bool
+
+
+class Saver:
+    """Commits checkpoints of one run directory, one after the other."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        device: Device,
+        lock: RunLock,
+        log: RunLogWriter,
+        keep: Retention,
+        ops: FileOps | None = None,
+    ) -> None:
+        self._run_dir = run_dir
+        self._device = device
+        self._lock = lock
+        self._log = log
+        self._keep = keep
+        self._ops = ops or FileOps()
+        self._verified: Path | None = None
+        self._buffers: checkpoint.HostBuffers | None = None
+        self._task: Callable[[], None] | None = None
+        self._has_task = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._hurry = threading.Event()  # somebody waits
+        self._copy = Copy()
+        self.finished: deque[SaveOutcome] = deque()
+        self.notes: deque[str] = deque()
+        self.num_failed = 0
+        self.num_saved = 0
+        self.background_ms = 0.0
+        self.is_reserved = False
+        self._thread = threading.Thread(target=self._work, name="checkpoint-writer", daemon=False)
+        self._thread.start()
+
+    # -- called by training ---------------------------------------------------------------------
+
+    def trust(self, path: Path) -> None:
+        """A checkpoint that has been read and found whole stays until a newer one is."""
+        self._verified = path
+
+    def reserve(self, files: checkpoint.Files) -> None:
+        """Make room for a snapshot like this one, or find that there is none to be had."""
+        self.is_reserved = True
+        needed = checkpoint.num_bytes(files)
+        available = available_host_bytes()
+        if available is not None and available < MEMORY_MARGIN * needed:
+            self.notes.append(
+                f"note: checkpoints will be written while training waits: a copy needs "
+                f"{units.size(needed)} of memory, and {units.size(available)} are free"
+            )
+            return
+
+        def make_room() -> None:
+            try:
+                self._buffers = checkpoint.HostBuffers(files, self._device)
+            except (MemoryError, RuntimeError) as error:
+                self.notes.append(
+                    f"note: checkpoints will be written while training waits: no room for a copy "
+                    f"of {units.size(needed)}: {error}"
+                )
+
+        self._hand_over(make_room)
+
+    def save(self, files: checkpoint.Files, request: SaveRequest) -> None:
+        """Take a snapshot and have it written. Call `wait()` first; read `finished` later."""
+        assert self._idle.is_set(), "one save at a time"
+        mark = self._log.mark()
+        if self._buffers is not None and self._buffers.fit(files):
+            self._copy = self._buffers.copy(files, self._device)
+            job = Job(request, self._buffers.contents, self._copy, is_background=True)
+            self._hand_over(lambda: self._commit(job, mark))
+        else:
+            self._hurry.set()
+            job = Job(request, lambda: checkpoint.contents_of(files), Copy(), is_background=False)
+            self._commit(job, mark)
+
+    def protect_snapshot(self) -> None:
+        """Call before the weights change: a device may still be copying them."""
+        self._copy.protect()
+
+    def is_busy(self) -> bool:
+        return not self._idle.is_set()
+
+    def wait(self) -> None:
+        """Until nothing is in flight."""
+        self._hurry.set()
+        self._idle.wait()
+
+    def close(self) -> None:
+        """Finish what is in flight and end the thread."""
+        self.wait()
+        self._task = None
+        self._has_task.set()
+        self._thread.join()
+
+    # -- the thread -----------------------------------------------------------------------------
+
+    def _hand_over(self, task: Callable[[], None]) -> None:
+        self._idle.wait()
+        self._idle.clear()
+        self._hurry.clear()
+        self._task = task
+        self._has_task.set()
+
+    def _work(self) -> None:
+        lower_priority()
+        while True:
+            self._has_task.wait()
+            self._has_task.clear()
+            task, self._task = self._task, None
+            if task is None:
+                return
+            try:
+                task()
+            finally:
+                self._idle.set()
+
+    def _commit(self, job: Job, mark: Mark) -> None:
+        start = time.perf_counter_ns()
+        request, is_best = job.request, job.request.best_val_loss is not None
+        outcome = SaveOutcome(request.step, is_best, 0, 0.0)
+        try:
+            job.copy.wait()
+            self._lock.renew()
+            self._log.flush()  # a checkpoint must not be ahead of its log
+            files = {name: self._in_pieces(contents) for name, contents in job.contents().items()}
+            state = {**request.state, "log_bytes": mark.position}
+            files["state.json"] = Contents.of(atomic.json_bytes(state))
+            path = checkpoint_dir.commit(self._ops, self._run_dir, request.step, files)
+            checkpoint_dir.verify(
+                path, self._rest
+            )  # older ones go only once this one was read back whole
+            self._verified = path
+            outcome = replace(
+                outcome, path=path, num_bytes=sum(file.num_bytes for file in files.values())
+            )
+            if request.best_val_loss is not None:
+                checkpoint_dir.mark_best(self._ops, self._run_dir, path, request.best_val_loss)
+            checkpoint_dir.prune(self._ops, self._run_dir, self._keep, self._verified)
+        except (StepglassError, OSError) as error:
+            reason = os_reason(error) if isinstance(error, OSError) else str(error)
+            outcome = replace(outcome, error=reason)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, training is told
+            outcome = replace(outcome, error=f"{type(error).__name__}: {error}")
+        took_ms = (time.perf_counter_ns() - start) / 1e6
+        self.num_saved += outcome.path is not None
+        self.num_failed += outcome.error is not None
+        if job.is_background:
+            self.background_ms += took_ms
+            outcome = replace(outcome, background_ms=took_ms)
+        self.finished.append(outcome)
+
+    def _in_pieces(self, contents: Contents) -> Contents:
+        def parts() -> Iterator[memoryview]:
+            for part in contents.parts:
+                view = memoryview(part).cast("B")
+                for start in range(0, len(view), PIECE):
+                    before = time.perf_counter()
+                    yield view[start : start + PIECE]
+                    self._rest(time.perf_counter() - before)
+
+        return Contents(contents.num_bytes, parts())
+
+    def _rest(self, worked_s: float) -> None:
+        self._hurry.wait(REST * worked_s)
+
+
+def lower_priority() -> None:
+    """This thread gives way to the others of its process, where the system can be told so."""
+    if hasattr(os, "setpriority") and hasattr(threading, "get_native_id"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)

@@ -1,0 +1,217 @@
+"""Disks that record, fail and die, in the place of the real one; and what a power cut leaves of
+them."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepglass.fileops import FileOps
+
+CHANGES = ("mkdir", "create", "allocate", "write", "fsync", "close", "rename", "replace",
+           "fsync_directory", "unlink", "rmdir")  # fmt: skip
+SYNCS = ("fsync", "fsync_directory")
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after this line happens."""
+
+
+class HookedDisk(FileOps):
+    """The real disk; `before(n, name, args)` is called ahead of the n-th call that changes it and
+    may raise, sleep, or return a number of bytes to write instead of all."""
+
+    def __init__(self, before: Callable[[int, str, tuple[Any, ...]], int | None]) -> None:
+        self._before = before
+        self.num_calls = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        real = super().__getattribute__(name)
+        if name not in CHANGES:
+            return real
+
+        def call(*args: Any) -> Any:
+            self.num_calls += 1
+            limit = self._before(self.num_calls - 1, name, args)
+            if name == "write" and limit is not None:
+                return real(args[0], args[1][:limit])
+            return real(*args)
+
+        return call
+
+
+def failing(at: int, error: OSError) -> HookedDisk:
+    """Fails once, at the n-th call."""
+
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if n == at:
+            raise error
+
+    return HookedDisk(before)
+
+
+def dying(at: int) -> HookedDisk:
+    """Dies at the n-th call, in the middle of it if it is a write, and stays dead."""
+
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if n == at and name == "write":
+            os.write(args[0], args[1][: len(args[1]) // 2])
+        if n >= at:
+            raise Killed
+
+    return HookedDisk(before)
+
+
+# -- what a power cut leaves --------------------------------------------------------------------
+
+
+@dataclass
+class File:
+    """A file: what was written, and what the disk is known to have."""
+
+    data: bytearray = field(default_factory=bytearray)
+    end: int = 0
+    durable: bytes = b""
+
+    def survivors(self) -> list[bytes]:
+        """What may be found after a power cut: what was synced, or any of what came after."""
+        data = bytes(self.data)
+        if data == self.durable:
+            return [data]
+        return [self.durable, bytes(len(data)), data[: len(data) // 2], data]
+
+
+@dataclass
+class Folder:
+    """A folder: names the disk is known to have, and changes it may or may not have yet."""
+
+    durable: dict[str, "File | Folder"] = field(default_factory=dict)
+    pending: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    def entries(self, chosen: tuple[int, ...]) -> "dict[str, File | Folder]":
+        names = dict(self.durable)
+        for index in chosen:
+            what, name, item = self.pending[index]
+            if what == "link":
+                names[name] = item
+            elif what == "unlink":
+                names.pop(name, None)
+            elif name in names:  # rename
+                names[item] = names.pop(name)
+        return names
+
+    def choices(self) -> list[tuple[int, ...]]:
+        """Every prefix of the pending changes, and every one of them alone: order is not kept."""
+        count = len(self.pending)
+        prefixes = [tuple(range(n)) for n in range(count + 1)]
+        return list(dict.fromkeys([*prefixes, *((n,) for n in range(count))]))
+
+
+class Recorder(HookedDisk):
+    """The real disk, with every call written down. `drop` leaves the n-th sync out."""
+
+    def __init__(self, root: Path, drop: int | None = None) -> None:
+        super().__init__(self._note)
+        self._root = root
+        self._names: dict[int, Path] = {}
+        self._drop = drop
+        self.num_syncs = 0
+        self.log: list[tuple[str, Any]] = []
+
+    def create(self, path: Path) -> int:
+        fd = super().create(path)
+        self._names[fd] = path
+        return fd
+
+    def promise(self, what: Any) -> None:
+        """Something was reported from here on: it must survive."""
+        self.log.append(("promise", what))
+
+    def _note(self, n: int, name: str, args: tuple[Any, ...]) -> None:
+        if name in SYNCS:
+            self.num_syncs += 1
+            if self.num_syncs - 1 == self._drop:
+                return
+        if name in ("allocate", "write", "fsync", "close"):
+            path, rest = self._names[args[0]], args[1:]
+            rest = tuple(bytes(x) if isinstance(x, memoryview) else x for x in rest)
+            args = (path, *rest)
+        self.log.append(
+            (name, tuple(x.relative_to(self._root) if isinstance(x, Path) else x for x in args))
+        )
+
+
+def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[Folder], list[File], list[Any]]:
+    """The disk after these calls: its root, all folders and files, and what was promised."""
+    root = Folder()
+    live: dict[Path, Any] = {Path("."): root}
+    folders, files, promises = [root], [], []
+    for name, args in log:
+        if name == "promise":
+            promises.append(args)
+            continue
+        path = args[0]
+        if name in ("mkdir", "create"):
+            item: Any = Folder() if name == "mkdir" else File()
+            (folders if name == "mkdir" else files).append(item)
+            live[path] = item
+            live[path.parent].pending.append(("link", path.name, item))
+        elif name == "allocate":
+            live[path].data = bytearray(args[1])
+        elif name == "write":
+            file = live[path]
+            file.data[file.end : file.end + len(args[1])] = args[1]
+            file.end += len(args[1])
+        elif name == "fsync":
+            live[path].durable = bytes(live[path].data)
+        elif name == "fsync_directory":
+            folder = live[path]
+            folder.durable = folder.entries(tuple(range(len(folder.pending))))
+            folder.pending = []
+        elif name in ("rename", "replace"):
+            new = args[1]
+            live[path.parent].pending.append(("rename", path.name, new.name))
+            for old in [p for p in live if p == path or path in p.parents]:
+                live[new / old.relative_to(path)] = live.pop(old)
+        elif name in ("unlink", "rmdir"):
+            live[path.parent].pending.append(("unlink", path.name, None))
+            del live[path]
+    return root, folders, files, promises
+
+
+Tree = dict[str, bytes | None]  # path -> content; None is a folder
+
+
+def after_power_loss(log: list[tuple[str, Any]]) -> Iterator[tuple[Tree, list[Any]]]:
+    """Every state a disk may be in after these calls and a power cut."""
+    root, folders, files, promises = replay(log)
+    changing = [folder for folder in folders if folder.pending]
+    torn = [file for file in files if len(file.survivors()) > 1]
+    for chosen in itertools.product(*(folder.choices() for folder in changing)):
+        kept = {id(f): c for f, c in zip(changing, chosen, strict=True)}
+        for mode in range(4 if torn else 1):
+            yield _tree(root, kept, mode), promises
+
+
+def _tree(folder: Folder, kept: dict[int, tuple[int, ...]], mode: int, prefix: str = "") -> Tree:
+    tree: Tree = {}
+    for name, item in folder.entries(kept.get(id(folder), ())).items():
+        if isinstance(item, Folder):
+            tree[prefix + name] = None
+            tree |= _tree(item, kept, mode, f"{prefix}{name}/")
+        else:
+            survivors = item.survivors()
+            tree[prefix + name] = survivors[min(mode, len(survivors) - 1)]
+    return tree
+
+
+def build(tree: Tree, root: Path) -> None:
+    """Put a state on a real disk."""
+    root.mkdir(parents=True)
+    for name, content in sorted(tree.items()):
+        if content is None:
+            (root / name).mkdir()
+        else:
+            (root / name).write_bytes(content)

@@ -1,0 +1,282 @@
+"""Power cuts and kills at every point of a save, on a simulated disk: nothing that was reported is
+lost, and nothing that is found is wrong."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from disks import HookedDisk, Killed, Recorder, after_power_loss, build, dying, failing
+from stepglass import checkpoint, checkpoint_dir
+from stepglass.atomic import read_json
+from stepglass.checkpoint_dir import Retention
+from stepglass.config import TrainConfig
+from stepglass.device import pick
+from stepglass.errors import CheckpointError
+from stepglass.fileops import FileOps
+from stepglass.lock import RunLock
+from stepglass.runlog import RunLogWriter
+from stepglass.saver import Saver, SaveRequest
+
+BEST = {2: 3.0, 3: 2.0, 4: 1.5}  # step -> validation loss, where it was the lowest so far
+STEPS = (1, 2, 3, 4)
+DEVICE = pick(TrainConfig(device="cpu"))
+
+
+def weights(step: int) -> checkpoint.Files:
+    return {
+        "model.safetensors": {"w": torch.full((3,), float(step))},
+        "optim.safetensors": {"w.exp_avg": torch.full((3,), -float(step))},
+        "rank-00000.safetensors": {"torch": torch.tensor([step], dtype=torch.uint8)},
+    }
+
+
+class Run:
+    """A run directory with a saver on a given disk."""
+
+    def __init__(self, folder: Path, disk: FileOps | None = None) -> None:
+        folder.mkdir(exist_ok=True)
+        self.log = RunLogWriter(folder / "run.jsonl")
+        self.lock = RunLock(folder)
+        self.saver = Saver(folder, DEVICE, self.lock, self.log, Retention(), disk)
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.saver.close()
+        self.log.close()
+        self.lock.release()
+
+    def save(self, step: int) -> Any:
+        if not self.saver.is_reserved:
+            self.saver.reserve(weights(step))
+        self.saver.wait()
+        self.saver.save(weights(step), SaveRequest(step, {"step": step}, BEST.get(step)))
+        self.saver.wait()
+        return self.saver.finished.popleft()
+
+
+def violations(run_dir: Path, promises: list[int]) -> list[str]:
+    """What is wrong with a run directory in which these steps were reported as saved."""
+    wrong = []
+    whole = []
+    for path in checkpoint_dir.committed(run_dir):
+        step = checkpoint_dir.step_of(path)
+        try:
+            loaded = checkpoint.load(path)
+            whole.append(step)
+        except CheckpointError as error:
+            wrong.append(f"{path.name} has its final name and is damaged: {error}")
+            continue
+        if not torch.equal(loaded.model["w"], weights(step)["model.safetensors"]["w"]):
+            wrong.append(f"{path.name} has other weights than were saved")
+    if promises and max(whole, default=0) < max(promises):
+        wrong.append(f"step {max(promises)} was reported, the newest found is {whole}")
+    best = [step for step in promises if step in BEST]
+    if (run_dir / "best.json").exists():
+        try:
+            pointer = read_json(run_dir / "best.json")
+            if not (run_dir / "ckpt" / pointer["dir"]).is_dir():
+                wrong.append("best.json points at nothing")
+            if best and pointer["val_loss"] > BEST[max(best)]:
+                wrong.append("best.json points at an older best than was reported")
+        except ValueError as error:
+            wrong.append(f"best.json: {error}")
+    elif best:
+        wrong.append("best.json is missing")
+    return wrong
+
+
+def recorded(folder: Path, drop: int | None = None) -> Recorder:
+    disk = Recorder(folder, drop)
+    with Run(folder, disk) as run:
+        for step in STEPS:
+            assert run.save(step).error is None
+            disk.promise(step)
+    return disk
+
+
+def power_cuts(disk: Recorder, scratch: Path, is_enough: bool = False) -> tuple[int, list[str]]:
+    """Cut the power after every call, in every way there is: the number of states, and what was
+    wrong with them."""
+    seen: dict[Any, None] = {}
+    wrong: list[str] = []
+    for end in reversed(range(len(disk.log) + 1)):
+        for tree, promises in after_power_loss(disk.log[:end]):
+            # Of what is not committed only the names count: recovery must not look inside.
+            visible = {k: v if "/." not in k else None for k, v in tree.items()}
+            state = (frozenset(visible.items()), max(promises, default=0))
+            if state in seen:
+                continue
+            seen[state] = None
+            shutil.rmtree(scratch, ignore_errors=True)
+            build(tree, scratch)
+            wrong += [f"after call {end}: {text}" for text in violations(scratch, promises)]
+            if wrong and is_enough:
+                return len(seen), wrong
+    return len(seen), wrong
+
+
+def test_no_power_cut_loses_or_spoils_a_checkpoint(tmp_path):
+    disk = recorded(tmp_path / "run")
+    num_states, wrong = power_cuts(disk, tmp_path / "after")
+    assert wrong == []
+    assert num_states > 150
+
+
+def test_leaving_any_single_sync_out_is_found(tmp_path):
+    total = recorded(tmp_path / "run").num_syncs
+    assert total > 25
+    missed = []
+    for drop in range(total):
+        shutil.rmtree(tmp_path / "run")
+        _, wrong = power_cuts(recorded(tmp_path / "run", drop), tmp_path / "after", is_enough=True)
+        missed += [] if wrong else [drop]
+    assert missed == []
+
+
+def test_no_kill_loses_or_spoils_a_checkpoint(tmp_path):
+    whole = HookedDisk(lambda n, name, args: None)
+    with Run(tmp_path / "whole", whole) as run:
+        for step in STEPS:
+            run.save(step)
+    for at in range(whole.num_calls):
+        promises = []
+        with Run(tmp_path / f"kill-{at}", dying(at)) as run:
+            for step in STEPS:
+                outcome = run.save(step)
+                if outcome.error is not None:
+                    assert outcome.error.startswith(Killed.__name__)
+                    break
+                promises.append(step)
+        assert len(promises) < len(STEPS)
+        assert violations(tmp_path / f"kill-{at}", promises) == []
+        # The next process sweeps, goes on, and leaves nothing behind.
+        checkpoint_dir.sweep(FileOps(), tmp_path / f"kill-{at}")
+        with Run(tmp_path / f"kill-{at}") as run:
+            assert run.save(9).error is None
+        names = [path.name for path in (tmp_path / f"kill-{at}" / "ckpt").iterdir()]
+        assert not [name for name in names if name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "code", [28, 122, 30, 13, 5], ids=["full", "quota", "readonly", "access", "io"]
+)
+def test_a_disk_that_fails_once_at_any_call_costs_that_save_and_nothing_else(code, tmp_path):
+    counting = HookedDisk(lambda n, name, args: None)
+    with Run(tmp_path / "whole", counting) as run:
+        run.save(1)
+        first = counting.num_calls
+        run.save(2)
+    for at in range(first, counting.num_calls):
+        folder = tmp_path / f"fail-{at}"
+        with Run(folder, failing(at, OSError(code, os.strerror(code)))) as run:
+            assert run.save(1).error is None
+            failed = run.save(2)
+            assert failed.error == os.strerror(code)[:1].lower() + os.strerror(code)[1:]
+            assert violations(folder, [1]) == []
+            assert run.save(3).error is None
+            assert run.saver.num_failed == 1
+        assert violations(folder, [3]) == []
+        assert not [p for p in (folder / "ckpt").iterdir() if p.name.startswith(".")]
+
+
+def test_a_file_is_never_synced_again_after_a_sync_failed(tmp_path):
+    """Linux drops the pages it could not write: a second fsync of the same file would lie."""
+    synced: list[int] = []
+
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if name == "fsync":
+            synced.append(n)
+            if len(synced) == 1:
+                raise OSError(5, "Input/output error")
+        if name == "create":
+            created.append(args[0])
+
+    created: list[Path] = []
+    with Run(tmp_path / "run", HookedDisk(before)) as run:
+        assert run.save(1).error == "input/output error"
+        assert created == [created[0]]  # the rest of that save was not even begun
+        assert run.save(2).error is None
+    assert violations(tmp_path / "run", [2]) == []
+
+
+def test_short_writes_and_a_disk_that_says_try_again_are_ridden_out(tmp_path):
+    refused: list[int] = []
+
+    def before(n: int, name: str, args: tuple[Any, ...]) -> int | None:
+        if name == "write" and len(refused) < 3:
+            refused.append(n)
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return 5
+
+    with Run(tmp_path / "run", HookedDisk(before)) as run:
+        assert run.save(1).error is None
+    assert len(refused) == 3
+    assert violations(tmp_path / "run", [1]) == []
+
+
+def test_a_writer_that_runs_out_of_memory_tells_and_goes_on(tmp_path):
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if n == 5:
+            raise MemoryError("no more")
+
+    with Run(tmp_path / "run", HookedDisk(before)) as run:
+        assert run.save(1).error == "MemoryError: no more"
+        assert run.save(2).error is None
+
+
+def test_a_disk_without_space_is_found_before_anything_is_written(tmp_path):
+    class Small(FileOps):
+        free = 1000
+
+        def free_bytes(self, path: Path) -> int | None:
+            return self.free
+
+    disk = Small()
+    with Run(tmp_path / "run", disk) as run:
+        assert run.save(1).error == "expected 67.1 MB of free space, found 1.0 kB"
+        assert list((tmp_path / "run" / "ckpt").iterdir()) == []
+        disk.free = 1 << 40
+        assert run.save(2).error is None
+
+
+@pytest.mark.parametrize("what", ["symlink", "file"])
+def test_a_folder_replaced_by_something_else_is_not_written_through(what, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    with Run(tmp_path / "run") as run:
+        run.save(1)
+        shutil.rmtree(tmp_path / "run" / "ckpt")
+        if what == "symlink":
+            (tmp_path / "run" / "ckpt").symlink_to(tmp_path / "elsewhere")
+        else:
+            (tmp_path / "run" / "ckpt").write_text("mine")
+        assert "expected a folder of ours, found something else" in run.save(2).error
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+        (tmp_path / "run" / "ckpt").unlink()
+        assert run.save(3).error is None
+
+
+def test_a_run_directory_that_was_deleted_is_made_again(tmp_path):
+    with Run(tmp_path / "run") as run:
+        run.save(1)
+        shutil.rmtree(tmp_path / "run")
+        assert "no such file" in run.save(2).error
+        (tmp_path / "run").mkdir()
+        assert run.save(3).error is None
+        with pytest.raises(CheckpointError, match="another run is using it"):
+            RunLock(tmp_path / "run")  # the new folder is locked as well
+
+
+def test_a_run_directory_taken_over_by_another_run_is_left_alone(tmp_path):
+    with Run(tmp_path / "run") as run:
+        run.save(1)
+        (tmp_path / "run" / "LOCK").unlink()
+        other = RunLock(tmp_path / "run")
+        assert "another run is using it" in run.save(2).error
+        other.release()
+        assert run.save(3).error is None
