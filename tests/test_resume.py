@@ -2,9 +2,13 @@
 
 import hashlib
 import json
+import random
+import re
 import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +16,7 @@ from helpers import TEXT, prepare_tiny, story, train_tiny
 from stepglass import checkpoint, checkpoint_dir, startup, train
 from stepglass.cli import main
 from stepglass.data import dataset
+from stepglass.session import RunState
 from stepglass.stop import StopRequest
 
 EXACT = {
@@ -37,7 +42,7 @@ def digest(out_dir: str) -> dict[str, str]:
 
 
 def losses(out_dir: str) -> list[tuple[int, str]]:
-    return [(r["iter"], float(r["loss"]).hex()) for r in story("iter", out_dir)]
+    return [(r["iter"], float(r["loss"] or "nan").hex()) for r in story("iter", out_dir)]
 
 
 def evaluations(out_dir: str) -> list[tuple[int, float, float]]:
@@ -97,34 +102,156 @@ def test_going_on_from_an_older_checkpoint_after_a_crash_changes_nothing():
     assert losses("parts") == losses("whole")
 
 
-def spoil_rng(snapshot):
-    torch.manual_seed(99)
-    return {**snapshot, "rng": checkpoint.rng_tensors()}
+# -- negative controls: leave one item of state out, and the comparison above must fail ---------
 
 
-def spoil_moments(snapshot):
-    return {**snapshot, "optim": {k: torch.zeros_like(v) for k, v in snapshot["optim"].items()}}
+def draw_from_every_generator(monkeypatch) -> None:
+    """Training whose every update also draws from Python's and NumPy's generators, as code of a
+    user's may."""
+    real = train.apply_gradients
+
+    def apply_and_draw(s):
+        random.gauss(0, 1)
+        np.random.standard_normal()
+        return real(s)
+
+    monkeypatch.setattr(train, "apply_gradients", apply_and_draw)
 
 
-def spoil_weights(snapshot):
-    return {**snapshot, "model": {k: v + 1e-3 for k, v in snapshot["model"].items()}}
+def stop_after_evaluating_at(monkeypatch, step: int) -> None:
+    """A signal that arrives just when an evaluation has been logged."""
+    real = train.boundary
+
+    def boundary_then_signal(s):
+        real(s)
+        if s.state.step == step:
+            s.stop.name = "SIGINT"
+
+    monkeypatch.setattr(train, "boundary", boundary_then_signal)
 
 
-@pytest.mark.parametrize("spoil", [spoil_rng, spoil_moments, spoil_weights])
-def test_leaving_out_any_part_of_the_state_is_noticed(spoil, monkeypatch):
-    """The tests above can fail."""
-    train_tiny(**EXACT, out_dir="whole")
+def everything(out_dir: str) -> dict[str, object]:
+    """All that a resumed run must have in common with an unbroken one."""
+    newest = checkpoint.load(checkpoint_dir.committed(Path(out_dir))[0])
+    counters = {key: newest.state[key] for key in asdict(RunState())}
+    best = json.loads((Path(out_dir) / "best.json").read_text())
+    return {
+        **digest(out_dir),
+        "losses": losses(out_dir),
+        "evaluations": evaluations(out_dir),
+        "counters": counters,
+        "scaler": newest.state["scaler"],
+        "best": (best["dir"][:13], best["val_loss"]),
+    }
+
+
+def without_tensors(part: str, belongs) -> object:
+    """Zeros in the place of some tensors."""
+
+    def spoil(loaded):
+        kept = {
+            name: torch.zeros_like(tensor) if belongs(name) else tensor
+            for name, tensor in getattr(loaded, part).items()
+        }
+        return replace(loaded, **{part: kept})
+
+    return spoil
+
+
+def with_fresh_generator(name: str):
+    """A generator as it is at the start of a process."""
+
+    def spoil(loaded):
+        torch.manual_seed(99)
+        random.seed(99)
+        np.random.seed(99)
+        fresh = {k: v for k, v in checkpoint.rng_tensors().items() if k.partition(".")[0] == name}
+        return replace(loaded, rng={**loaded.rng, **fresh})
+
+    return spoil
+
+
+def with_state(**changes):
+    def spoil(loaded):
+        return replace(loaded, state={**loaded.state, **changes})
+
+    return spoil
+
+
+CONTROLS = {
+    "nothing": lambda loaded: loaded,
+    "weights": without_tensors("model", lambda name: name.endswith("ln_1.weight")),
+    "first moments": without_tensors("optim", lambda name: name.endswith(".exp_avg")),
+    "second moments": without_tensors("optim", lambda name: name.endswith(".exp_avg_sq")),
+    "the optimizer's step": without_tensors("optim", lambda name: name.endswith(".step")),
+    "torch's generator": with_fresh_generator("torch"),
+    "python's generator": with_fresh_generator("python"),
+    "numpy's generator": with_fresh_generator("numpy"),
+    "the gradient scaler": with_state(scaler={}),
+    "the step": with_state(step=0),
+    "tokens": with_state(tokens=0),
+    "evaluated_at": with_state(evaluated_at=-1),
+    "best_val_loss": with_state(best_val_loss=None),
+    "best_step": with_state(best_step=None),
+}
+
+
+@pytest.mark.parametrize("left_out", CONTROLS)
+def test_leaving_out_any_item_of_the_state_is_noticed(left_out, monkeypatch):
+    """The comparison can fail, in every one of its parts."""
+    draw_from_every_generator(monkeypatch)
+    settings = EXACT | {"dtype": "float16", "learning_rate": 0.3, "min_lr": 0.3}
+    train_tiny(**settings, out_dir="whole")
+    assert story("eval", "whole")[-1]["val_loss"] > min(
+        record["val_loss"] for record in story("eval", "whole")
+    ), "the best must lie before the end for its memory to matter"
     with monkeypatch.context() as patch:
-        stop_after(patch, 5)
-        train_tiny(**EXACT, out_dir="parts")
+        stop_after_evaluating_at(patch, 8)
+        train_tiny(**settings, out_dir="parts")
     real = startup.restore
 
-    def restore_spoilt(s, path, loaded):
-        real(s, path, type(loaded)(**spoil(dict(vars(loaded)))))
+    def restore_without(s, path, loaded):
+        real(s, path, CONTROLS[left_out](loaded))
 
-    monkeypatch.setattr(startup, "restore", restore_spoilt)
+    monkeypatch.setattr(startup, "restore", restore_without)
     resume("parts")
-    assert digest("parts") != digest("whole")
+    assert (everything("parts") == everything("whole")) == (left_out == "nothing")
+
+
+@pytest.mark.parametrize("knows_position", [True, False])
+def test_a_log_that_was_cut_is_noticed_by_its_position(knows_position, monkeypatch, capsys):
+    train_tiny()
+    log = Path("out/run.jsonl")
+    log.write_bytes(log.read_bytes()[:500])
+    capsys.readouterr()
+    real = checkpoint.newest
+
+    def newest(*args):
+        path, loaded = real(*args)
+        return path, loaded if knows_position else with_state(log_bytes=None)(loaded)
+
+    monkeypatch.setattr(checkpoint, "newest", newest)
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
+    warned = re.search(
+        r"warning: out/run.jsonl: expected at least \d+ bytes, found 500: iterations before step 6",
+        capsys.readouterr().out,
+    )
+    assert bool(warned) == knows_position
+
+
+def test_what_makes_exactness_impossible_is_named(monkeypatch, capsys):
+    train_tiny(max_iters=3)
+    capsys.readouterr()
+    real = startup.environment
+    monkeypatch.setattr(startup, "environment", lambda d: {**real(d), "threads": 99})
+    flags = ["--max_iters=6", "--batch_size=8", "--log_interval=2"]
+    assert main(["train", "--out_dir=out", "--init_from=resume", *flags]) == 0
+    (line,) = re.findall(r"note: not the same bits.*", capsys.readouterr().out)
+    assert re.fullmatch(
+        r"note: not the same bits as an unbroken run: threads was \d+, is 99, "
+        r"batch_size was 4, is 8",
+        line,
+    )
 
 
 def test_settings_of_the_run_are_remembered_and_flags_still_win():

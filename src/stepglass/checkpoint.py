@@ -68,7 +68,7 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimizer's memory of each parameter, under the parameter's name."""
     return {
-        f"{name}.{key}": value.detach()
+        f"{name}.{key}": value
         for name, parameter in model.named_parameters()
         for key, value in optimizer.state.get(parameter, {}).items()
     }

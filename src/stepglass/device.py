@@ -10,7 +10,9 @@ import importlib.util
 import os
 import platform
 import subprocess
+import threading
 import time
+from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ from stepglass import devices, units
 from stepglass.config import TrainConfig
 from stepglass.errors import DeviceError
 
+PIECE = 4 << 20
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -86,9 +89,12 @@ class Device:
         return torch.from_numpy(np.full(num_bytes, 0, dtype=np.uint8))
 
     def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> "Copy":
-        """Copy (target on the host, source) pairs: at once, or beside the queue on CUDA."""
+        """Begin to copy (target on the host, source) pairs. Weights change only at the end of an
+        update, so the copy may go on beside the forward and backward pass of the next one."""
         if self.type == "cuda":
             return CudaCopy(pairs)
+        if self.type == "cpu":
+            return SharedCopy(pairs)
         for target, source in pairs:
             target.copy_(source)
         return Copy()
@@ -116,14 +122,55 @@ class Copy:
     """A copy to the host that is done."""
 
     def protect(self) -> None:
-        """Call before the sources change: holds the device back, not the host, where needed."""
+        """Call before the sources change, and the copy will not see it."""
 
     def wait(self) -> None:
         """Wait until the targets hold everything."""
 
 
+class SharedCopy(Copy):
+    """A copy from memory to memory, in pieces. A thread works through them while training goes on;
+    if training needs the weights back sooner, it takes a hand in it."""
+
+    def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
+        self._pieces = deque(
+            (target, source, start)
+            for target, source in pairs
+            for start in range(0, source.nbytes, PIECE)
+        )
+        self._lock = threading.Lock()
+        self._num_left = len(self._pieces)
+        self._done = threading.Event()
+        if self._pieces:
+            threading.Thread(target=self.wait, name="checkpoint-copy").start()
+        else:
+            self._done.set()
+
+    def wait(self) -> None:
+        while True:
+            try:
+                target, source, start = self._pieces.popleft()
+            except IndexError:
+                break
+            part = slice(start, start + PIECE)
+            np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
+            with self._lock:
+                self._num_left -= 1
+                if self._num_left == 0:
+                    self._done.set()
+        self._done.wait()
+
+    protect = wait
+
+
+def as_bytes(tensor: Tensor) -> "np.ndarray[Any, Any]":
+    """The bytes of a contiguous tensor on the host, not copied."""
+    return tensor.detach().view(-1).view(torch.uint8).numpy()
+
+
 class CudaCopy(Copy):
-    """A copy on a stream of its own, while the next forward and backward pass run."""
+    """A copy on a stream of its own, while the next forward and backward pass run. Before the
+    weights change it holds the device back, not the host."""
 
     def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

@@ -1,9 +1,11 @@
-"""Saves without stopping the world: training waits for a memory copy, a thread does the rest.
+"""Saves without stopping the world: a thread copies the state aside and writes it.
 
-    saver.reserve(files)                 # once: room for a snapshot, made in the background
-    copied = saver.save(files, request)  # copies, hands over, returns
+    saver.reserve(files)          # once: room for a snapshot, made in the background
+    saver.save(files, request)    # returns at once
+    ...                           # the next forward and backward pass
+    saver.protect_snapshot()      # before the weights change: waits for what is left to copy
     ...
-    while saver.finished:                # committed or failed, in order
+    while saver.finished:         # committed or failed, in order
         outcome = saver.finished.popleft()
 
 One save is in flight at most, for there is one set of buffers; whoever asks for a second waits
@@ -30,7 +32,7 @@ from stepglass.fileops import FileOps
 from stepglass.lock import RunLock
 from stepglass.runlog import Mark, RunLogWriter
 
-LOW_PRIORITY = 19  # training wins whenever both want a core
+LOW_PRIORITY = 15  # training wins whenever both want a core
 PIECE = 1 << 20
 REST = 4  # for each moment of work, so many of rest: every iteration is slowed a little, none much
 MEMORY_MARGIN = 1.2
@@ -105,7 +107,8 @@ class Saver:
     # -- called by training ---------------------------------------------------------------------
 
     def trust(self, path: Path) -> None:
-        """A checkpoint that has been read and found whole stays until a newer one is."""
+        """A checkpoint that this process has read and found whole is not deleted: the newer ones
+        are only known to have been written."""
         self._verified = path
 
     def reserve(self, files: checkpoint.Files) -> None:
@@ -132,7 +135,7 @@ class Saver:
         self._hand_over(make_room)
 
     def save(self, files: checkpoint.Files, request: SaveRequest) -> None:
-        """Take a snapshot and have it written. Call `wait()` first; read `finished` later."""
+        """Have a snapshot taken and written. Call `wait()` first; read `finished` later."""
         assert self._idle.is_set(), "one save at a time"
         mark = self._log.mark()
         if self._buffers is not None and self._buffers.fit(files):
@@ -145,7 +148,7 @@ class Saver:
             self._commit(job, mark)
 
     def protect_snapshot(self) -> None:
-        """Call before the weights change: a device may still be copying them."""
+        """Call before the weights change: they may still be being copied."""
         self._copy.protect()
 
     def is_busy(self) -> bool:
@@ -197,10 +200,6 @@ class Saver:
             state = {**request.state, "log_bytes": mark.position}
             files["state.json"] = Contents.of(atomic.json_bytes(state))
             path = checkpoint_dir.commit(self._ops, self._run_dir, request.step, files)
-            checkpoint_dir.verify(
-                path, self._rest
-            )  # older ones go only once this one was read back whole
-            self._verified = path
             outcome = replace(
                 outcome, path=path, num_bytes=sum(file.num_bytes for file in files.values())
             )
@@ -225,9 +224,9 @@ class Saver:
             for part in contents.parts:
                 view = memoryview(part).cast("B")
                 for start in range(0, len(view), PIECE):
-                    before = time.perf_counter()
+                    before = time.thread_time()
                     yield view[start : start + PIECE]
-                    self._rest(time.perf_counter() - before)
+                    self._rest(time.thread_time() - before)
 
         return Contents(contents.num_bytes, parts())
 

@@ -49,7 +49,7 @@ class PendingIteration:
     lap: Lap
 
 
-@dataclass(frozen=True)
+@dataclass
 class PendingSave:
     """A save that is being written: what training has to do with it when it is done."""
 

@@ -76,7 +76,8 @@ def loop(s: Session) -> str:
 
 def apply_gradients(s: Session) -> Tensor | None:
     """Clip, update, clear. Returns the gradient's norm before clipping, where it is computed."""
-    s.saver.protect_snapshot()
+    if s.pending_save is not None:
+        protect_snapshot(s)
     norm = None
     if s.cfg.grad_clip > 0:
         s.scaler.unscale_(s.optimizer)
@@ -130,15 +131,16 @@ def mind_checkpoints(s: Session) -> None:
         return
     if not s.saver.is_reserved:
         s.saver.reserve(live_tensors(s))
-    elif s.schedule.is_due(step, s.clock.elapsed_ms()) and not s.saver.is_busy():
+    if s.schedule.is_due(step, s.clock.elapsed_ms()):
         drain(s)
         save(s)
 
 
 def save(s: Session, best_before: tuple[float | None, int | None] | None = None) -> None:
-    """Copy the state aside and have it written. `best_before` is given if this is a new best.
+    """Have the state copied and written. `best_before` is given if this is a new best.
 
-    Training waits for the copy, and for the save before if that is still being written.
+    The copy is made while the next update's gradients are computed; training waits for what is
+    left of it when the weights are to change, and for the save before if that is not done yet.
     """
     if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
         raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
@@ -158,6 +160,15 @@ def save(s: Session, best_before: tuple[float | None, int | None] | None = None)
     s.schedule.began(now_ms)
     with s.clock.phase("log"):
         s.console.say(f"saving checkpoint to {s.cfg.out_dir}")
+
+
+def protect_snapshot(s: Session) -> None:
+    """The weights are about to change: what is still to be copied of them must be copied now."""
+    assert s.pending_save is not None
+    before = s.clock.spent_ns("checkpoint")
+    with s.clock.phase("checkpoint"):
+        s.saver.protect_snapshot()
+    s.pending_save.stall_ms += (s.clock.spent_ns("checkpoint") - before) / 1e6
 
 
 def wait_for_writer(s: Session) -> None:
