@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 
-.PHONY: train test lint types check bench format clean
+.PHONY: train test torture lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -14,6 +14,10 @@ train: $(VENV)/.installed
 ## the tests, under five minutes on two cores
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+
+## 200 processes killed at random moments, 20 asked to stop; several minutes
+torture: $(VENV)/.installed-dev
+	STEPGLASS_KILLS=200 STEPGLASS_TERMS=20 $(BIN)/python -m pytest -s --timeout=3600 tests/test_kill.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -30,6 +34,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/checkpoint.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .

@@ -57,6 +57,7 @@ class Run:
         self.saver.wait()
         self.saver.save(weights(step), SaveRequest(step, {"step": step}, BEST.get(step)))
         self.saver.wait()
+        assert self.saver.is_tidy.wait(60)
         return self.saver.finished.popleft()
 
 
@@ -146,14 +147,15 @@ def test_no_kill_loses_or_spoils_a_checkpoint(tmp_path):
             run.save(step)
     for at in range(whole.num_calls):
         promises = []
-        with Run(tmp_path / f"kill-{at}", dying(at)) as run:
+        disk = dying(at)
+        with Run(tmp_path / f"kill-{at}", disk) as run:
             for step in STEPS:
                 outcome = run.save(step)
                 if outcome.error is not None:
                     assert outcome.error.startswith(Killed.__name__)
                     break
                 promises.append(step)
-        assert len(promises) < len(STEPS)
+        assert disk.num_calls > at, "it was not killed"
         assert violations(tmp_path / f"kill-{at}", promises) == []
         # The next process sweeps, goes on, and leaves nothing behind.
         checkpoint_dir.sweep(FileOps(), tmp_path / f"kill-{at}")
@@ -167,22 +169,74 @@ def test_no_kill_loses_or_spoils_a_checkpoint(tmp_path):
     "code", [28, 122, 30, 13, 5], ids=["full", "quota", "readonly", "access", "io"]
 )
 def test_a_disk_that_fails_once_at_any_call_costs_that_save_and_nothing_else(code, tmp_path):
-    counting = HookedDisk(lambda n, name, args: None)
+    deletions: list[int] = []
+
+    def note_deletions(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if name in ("unlink", "rmdir") or (name == "rename" and ".trash" in str(args[1])):
+            deletions.append(n)
+
+    counting = HookedDisk(note_deletions)
     with Run(tmp_path / "whole", counting) as run:
-        run.save(1)
-        first = counting.num_calls
-        run.save(2)
-    for at in range(first, counting.num_calls):
+        for step in (1, 2, 3):
+            run.save(step)
+    for at in range(counting.num_calls):
         folder = tmp_path / f"fail-{at}"
         with Run(folder, failing(at, OSError(code, os.strerror(code)))) as run:
-            assert run.save(1).error is None
-            failed = run.save(2)
-            assert failed.error == os.strerror(code)[:1].lower() + os.strerror(code)[1:]
-            assert violations(folder, [1]) == []
-            assert run.save(3).error is None
-            assert run.saver.num_failed == 1
-        assert violations(folder, [3]) == []
+            promises = []
+            for step in (1, 2, 3, 4):
+                outcome = run.save(step)
+                promises += [step] if outcome.error is None else []
+                assert outcome.error in (
+                    None,
+                    os.strerror(code)[:1].lower() + os.strerror(code)[1:],
+                )
+                assert violations(folder, promises) == []
+            assert len(promises) + run.saver.num_failed == 4
+            assert run.saver.num_failed == 1 or run.saver.notes or at in deletions
+        assert violations(folder, [4]) == []
         assert not [p for p in (folder / "ckpt").iterdir() if p.name.startswith(".")]
+
+
+def test_a_prune_that_fails_takes_nothing_back(tmp_path):
+    """Its failure once counted as the save's, and the new best was forgotten."""
+
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        if name == "rename" and ".trash" in str(args[1]):
+            renamed.append(n)
+        if name == "fsync_directory" and renamed == [n - 1]:
+            raise OSError(5, "Input/output error")
+
+    renamed: list[int] = []
+    with Run(tmp_path / "run", HookedDisk(before)) as run:
+        outcomes = [run.save(step) for step in (1, 2, 3)]
+        assert [outcome.error for outcome in outcomes] == [None] * 3
+        assert outcomes[2].is_best
+        assert run.saver.notes.pop() == "note: old checkpoints stay for now: input/output error"
+    assert violations(tmp_path / "run", [1, 2, 3]) == []
+
+
+def test_a_best_json_that_cannot_be_read_just_now_costs_no_checkpoint(tmp_path):
+    with Run(tmp_path / "run") as run:
+        run.save(2)  # the best
+        for step in (5, 6):
+            run.save(step)
+        (tmp_path / "run" / "best.json").write_bytes(b"\xff")
+        run.save(7)
+    kept = {checkpoint_dir.step_of(path) for path in checkpoint_dir.committed(tmp_path / "run")}
+    assert kept == {2, 5, 6, 7}
+
+
+def test_a_folder_that_may_not_be_durable_is_made_again(tmp_path):
+    def before(n: int, name: str, args: tuple[Any, ...]) -> None:
+        calls.append(name)
+        if name == "fsync_directory" and len(calls) == 2:
+            raise OSError(5, "Input/output error")
+
+    calls: list[str] = []
+    with Run(tmp_path / "run", HookedDisk(before)) as run:
+        assert run.save(1).error == "input/output error"
+        assert run.save(2).error is None
+    assert calls[:5] == ["mkdir", "fsync_directory", "rmdir", "mkdir", "fsync_directory"]
 
 
 def test_a_file_is_never_synced_again_after_a_sync_failed(tmp_path):

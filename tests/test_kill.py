@@ -87,8 +87,9 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_weights(server):
     whole = folder_with_data("whole")
     took = [server.run(train, whole)["took_s"] for _ in range(2)][-1]
     expected = final_hashes(whole)
+    best_loss = json.loads((whole / "out" / "best.json").read_text())["val_loss"]
     moments = random.Random()
-    landed = 0
+    landed = resumed = 0
     for trial in range(KILLS):
         folder = folder_with_data(f"trial-{trial}")
         killed = server.run(train, folder, signal=signal.SIGKILL, after_s=moments.uniform(0, took))
@@ -105,11 +106,14 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_weights(server):
             assert again["code"] == 0, output
             assert final_hashes(folder) == expected, output
             assert [r["iter"] for r in story("iter", str(folder / "out"))] == list(range(LAST))
-        leftovers = [p.name for p in (folder / "out" / "ckpt").iterdir() if p.name[0] == "."]
-        assert not leftovers or killed["code"] == -signal.SIGKILL
+            assert not [p.name for p in (folder / "out" / "ckpt").iterdir() if p.name[0] == "."]
+            best = json.loads((folder / "out" / "best.json").read_text())
+            assert best["val_loss"] == best_loss
+            resumed += bool(saved)
         shutil.rmtree(folder)
     sys.stdout.write(f"{landed} of {KILLS} kills hit a running process, {KILLS} runs the same\n")
     assert landed > KILLS // 2
+    assert resumed > 0
 
 
 def test_sigterm_at_any_moment_leaves_a_committed_checkpoint(server):

@@ -30,7 +30,7 @@ LAYERS: list[list[str]] = [
     ["evaluate", "checkpoint"],
     ["rundir", "saver"],
     ["sample", "session"],
-    ["startup"],
+    ["startup", "saving"],
     ["train"],
     ["cli"],
     ["__main__"],

@@ -50,6 +50,17 @@ def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
     assert records("end")[0]["reason"] == "signal"
 
 
+def test_a_second_signal_leaves_at_once_and_what_was_saved_stays():
+    process = start(gradient_accumulation_steps=200_000, max_iters=3, batch_size=1)
+    wait_for(process, r"step 0:")
+    process.send_signal(signal.SIGINT)  # would wait for the update, which takes minutes
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == -signal.SIGINT
+    process.communicate()
+
+
 def test_a_signal_during_an_evaluation_stops_it():
     process = start(eval_iters=10**6, eval_interval=10**6, batch_size=1, max_iters=10**6)
     wait_for(process, r"warm-up:")
@@ -71,6 +82,39 @@ def test_a_run_that_was_killed_goes_on_where_its_checkpoint_is():
     )
     assert done.returncode == 0, done.stderr
     assert [r["iter"] for r in story("iter")] == list(range(300))
+
+
+def test_a_signal_ends_sampling_after_the_token_with_exit_code_0():
+    assert run_process("train", *tiny_args(), cwd=Path()).returncode == 0
+    process = subprocess.Popen(
+        command("sample", "out", "--max_new_tokens=10000000"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.read(20)
+    process.send_signal(signal.SIGTERM)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (0, "")
+    assert out.endswith("\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_preparation_and_nothing_half_made_stays(number):
+    fifo_fed = Path("big.txt")
+    with open(fifo_fed, "w") as file:
+        for _ in range(60):
+            file.write("to be or not to be " * 60_000)
+    process = subprocess.Popen(
+        command("prepare", "big.txt", "--name=big"), stderr=subprocess.PIPE, text=True
+    )
+    while not list(Path("data").glob("*big*/.*")) and not list(Path("data").glob(".*big*")):
+        assert process.poll() is None, "it was over before it could be stopped"
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "\nstopped\n")
+    assert not [p for p in Path("data").rglob("*") if "big" in str(p) and p.is_file()]
 
 
 def test_a_reader_that_leaves_is_no_error():

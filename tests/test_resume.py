@@ -17,7 +17,6 @@ from stepglass import checkpoint, checkpoint_dir, startup, train
 from stepglass.cli import main
 from stepglass.data import dataset
 from stepglass.session import RunState
-from stepglass.stop import StopRequest
 
 EXACT = {
     "dropout": 0.2,
@@ -320,14 +319,36 @@ def test_other_data_with_the_same_vocabulary_is_refused(capsys):
     assert "was trained on other data than data/tiny holds now" in capsys.readouterr().err
 
 
-def test_a_second_signal_leaves_at_once(monkeypatch):
-    left = []
-    monkeypatch.setattr("os._exit", left.append)
-    stop = StopRequest()
-    stop._handle(2, None)
-    assert (stop.name, left) == ("SIGINT", [])
-    stop._handle(2, None)
-    assert left == [130]
+def test_a_best_that_was_saved_but_not_yet_named_is_named_on_resume():
+    """As after a kill between the checkpoint's commit and best.json."""
+    train_tiny(max_iters=3)
+    best = Path("out/best.json").read_text()
+    Path("out/best.json").unlink()
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=4"]) == 0
+    marked = json.loads(Path("out/best.json").read_text())["dir"][:13]
+    assert marked in (json.loads(best)["dir"][:13], "step-00000004")
+    Path("out/best.json").unlink()
+    state = checkpoint.load(checkpoint_dir.committed(Path("out"))[0]).state
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=5"]) == 0
+    assert state["best_step"] < 4 or Path("out/best.json").exists()
+
+
+def test_a_run_stopped_in_its_last_evaluation_can_be_finished(monkeypatch):
+    train_tiny(**EXACT, out_dir="whole")
+    real = train.evaluate
+
+    def interrupted(*args):
+        return None if args[-1]() else real(*args)
+
+    with monkeypatch.context() as patch:
+        stop_after(patch, EXACT["max_iters"])
+        patch.setattr(train, "evaluate", interrupted)
+        train_tiny(**EXACT, out_dir="parts")
+    assert [r["iter"] for r in story("eval", "parts")] == [0, 4, 8]
+    assert resume("parts") == 0
+    assert evaluations("parts") == evaluations("whole")
+    assert digest("parts") == digest("whole")
+    assert main(["train", "--out_dir=parts", "--init_from=resume"]) == 2  # now it is complete
 
 
 def test_data_that_fails_inside_an_update_leaves_a_checkpoint_that_resumes_exactly(monkeypatch):

@@ -1,6 +1,7 @@
 """`stepglass runs`: what there is, how it ended, whether it is whole."""
 
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,24 @@ def test_a_run_going_on_is_told_from_one_that_was_killed(capsys):
     assert listed(capsys, "work")[1][0].startswith("work/first: killed, step 6 of 6")
 
 
-def test_looking_never_takes_the_lock_from_a_run_that_begins():
-    assert lock.owner_of(Path("work/first")) is None
-    RunLock(Path("work/first")).release()
+def test_looking_does_not_keep_a_run_from_beginning():
+    """A reader holds the lock for a moment; a trainer that met it was refused."""
+    done = threading.Event()
+
+    def look_all_the_time():
+        while not done.is_set():
+            lock.owner_of(Path("work/first"))
+
+    readers = [threading.Thread(target=look_all_the_time) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(100):
+            RunLock(Path("work/first")).release()
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
 
 
 @pytest.mark.parametrize(

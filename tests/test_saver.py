@@ -193,7 +193,33 @@ def test_the_log_is_on_disk_before_the_checkpoint_and_its_place_is_known(make_sa
     writer._log.write({"kind": "iter", "iter": 1})
     writer.wait()
     position = newest().state["log_bytes"]
-    assert (RUN / "run.jsonl").read_bytes()[:position] == b'{"kind":"iter","iter":0}\n'
+    assert position == len(b'{"kind":"iter","iter":0}\n')
+
+
+def test_a_copy_that_fails_costs_the_save_and_nothing_hangs(make_saver):
+    writer = make_saver()
+    live = files(1.0)
+    writer.reserve(live)
+    writer.wait()
+    live["model.safetensors"]["w"] = torch.full((2000,), 1.0)[::2]  # has no bytes in a row
+    writer.save(live, request(1))
+    writer.protect_snapshot()
+    writer.wait()
+    assert writer.finished[0].error.startswith("RuntimeError: ")
+    writer.save(files(2.0), request(2))
+    writer.wait()
+    assert newest().step == 2
+
+
+def test_a_state_of_another_shape_is_written_at_once_and_gets_new_room(make_saver):
+    writer = make_saver()
+    writer.reserve(files(1.0))
+    writer.wait()
+    larger = files(1.0)
+    larger["model.safetensors"]["more"] = torch.zeros(3)
+    writer.save(larger, request(1))
+    assert newest().step == 1
+    assert not writer.is_reserved  # training will reserve again
 
 
 # -- in a run -----------------------------------------------------------------------------------
@@ -243,7 +269,7 @@ def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
 def test_training_protects_the_snapshot_before_it_changes_the_weights(monkeypatch):
     """A copy that nobody works on until training asks for it."""
     prepare_tiny()
-    monkeypatch.setattr("stepglass.device.SharedCopy.wait", patient(SharedCopy.wait))
+    monkeypatch.setattr("stepglass.device.SharedCopy._work", patient(SharedCopy._work))
     train_tiny(checkpoint_interval=1, max_iters=5, eval_interval=100, keep_last=9)
     saved = {
         checkpoint_dir.step_of(path): checkpoint.load(path).model

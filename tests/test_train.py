@@ -412,6 +412,24 @@ def test_a_best_model_that_could_not_be_saved_is_not_the_best(monkeypatch, capsy
     assert "best val loss 2.0000 at step 7" in capsys.readouterr().out
 
 
+def test_the_last_best_is_tried_again_as_the_best(monkeypatch, capsys):
+    """A first try that failed once left best.json at an older step."""
+    real, failures = FileOps.create, []
+
+    def create(self, path):
+        if "step-00000006" in str(path) and not failures:
+            failures.append(path)
+            raise OSError(5, "Input/output error")
+        return real(self, path)
+
+    monkeypatch.setattr(FileOps, "create", create)
+    script_losses(monkeypatch, 5.0, 3.0, 1.0)
+    assert train_tiny() == 0
+    best = json.loads(Path("out/best.json").read_text())
+    assert (best["dir"][:13], best["val_loss"]) == ("step-00000006", 1.0)
+    assert "best val loss 1.0000 at step 6" in capsys.readouterr().out
+
+
 def test_weights_that_are_not_finite_are_not_saved_without_clipping_either(monkeypatch, capsys):
     spoil_weights_after(monkeypatch, step=2)
     assert train_tiny(grad_clip=0, max_iters=2, eval_interval=100, eval_iters=1) == 1

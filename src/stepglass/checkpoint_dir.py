@@ -19,7 +19,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,11 @@ def _make_folder(ops: FileOps, run_dir: Path) -> Path:
         raise CheckpointError(f"{folder}: expected a folder of ours, found something else there")
     if not folder.is_dir():
         ops.mkdir(folder)
-        ops.fsync_directory(run_dir)
+        try:
+            ops.fsync_directory(run_dir)
+        except OSError:
+            ops.rmdir(folder)  # the next save must not take it for durable
+            raise
     return folder
 
 
@@ -153,9 +157,12 @@ def mark_best(ops: FileOps, run_dir: Path, path: Path, val_loss: float) -> None:
 
 
 def prune(ops: FileOps, run_dir: Path, keep: Retention, verified: Path | None = None) -> None:
-    """Delete what need not be kept: all but the last ones saved, the best, the pinned, and the
-    newest that was read and found whole. What will not go away is left for the next time."""
-    spared = {best_path(run_dir), verified}
+    """Set aside what need not be kept: all but the last ones saved, the best, the pinned, and the
+    newest that was read and found whole. `sweep` deletes it."""
+    try:
+        spared = {_read_best(run_dir), verified}
+    except ValueError:
+        return  # which one is the best cannot be told at the moment
     by_saving = sorted(committed(run_dir), key=lambda path: path.name[-6:], reverse=True)
     trash = []
     for path in by_saving[keep.last :]:
@@ -170,16 +177,15 @@ def prune(ops: FileOps, run_dir: Path, keep: Retention, verified: Path | None = 
     if trash:
         # First the names: a folder that lost a file must not come back under its committed name.
         ops.fsync_directory(run_dir / "ckpt")
-    for path in trash:
-        _discard(ops, path)
 
 
-def sweep(ops: FileOps, run_dir: Path) -> None:
-    """Remove what a killed run left half-written or half-deleted. Call it with the run locked."""
+def sweep(ops: FileOps, run_dir: Path, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Delete what was set aside, and what a killed run left half-written. Call it with the run
+    locked and no save under way."""
     folder = run_dir / "ckpt"
     if folder.is_dir() and not folder.is_symlink():
-        for name in os.listdir(folder):
-            if name.startswith(ASIDE):
+        for name in sorted(os.listdir(folder)):
+            if name.startswith(ASIDE) and not should_stop():
                 _discard(ops, folder / name)
 
 
@@ -206,9 +212,19 @@ def step_of(path: Path) -> int:
 def best_path(run_dir: Path) -> Path | None:
     """The checkpoint best.json points at, if it points at one of ours."""
     try:
-        name = atomic.read_json(run_dir / "best.json")["dir"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return _read_best(run_dir)
+    except ValueError:
         return None
+
+
+def _read_best(run_dir: Path) -> Path | None:
+    """As `best_path`; raises ValueError if there is a best.json that cannot be read."""
+    try:
+        name = atomic.read_json(run_dir / "best.json")["dir"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"best.json: {error}") from error
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
     path = run_dir / "ckpt" / name

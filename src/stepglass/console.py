@@ -11,6 +11,7 @@ Records come in, text goes out: nothing is computed here that the run log does n
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from stepglass import ledger, units
@@ -41,9 +42,13 @@ class Console:
                 self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
             else:
                 print(line, file=self._stream, flush=True)
-        except OSError:  # whoever read along has left; the run log has everything
-            self.stop_progress()
-            self._stream = open(os.devnull, "w")  # noqa: SIM115
+        except OSError:
+            self._fall_silent()
+
+    def _fall_silent(self) -> None:
+        """Whoever read along has left; the run log has everything."""
+        self.stop_progress()
+        self._stream = open(os.devnull, "w")  # noqa: SIM115
 
     def start_progress(self, first_iter: int, max_iters: int) -> None:
         """From here on there are iterations to show."""
@@ -59,9 +64,10 @@ class Console:
             self._live.start()
 
     def stop_progress(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        live, self._live = self._live, None
+        if live is not None:
+            with suppress(OSError):  # the terminal may be gone
+                live.stop()
 
     def iteration(
         self, record: dict[str, Any], step_ms: float, is_logged: bool, total: Lap
@@ -76,7 +82,10 @@ class Console:
                 self.say(text)
         elif time.perf_counter() - self._last_refresh >= REFRESH_S:
             self._last_refresh = time.perf_counter()
-            self._draw(record["iter"] + 1, text, total)
+            try:
+                self._draw(record["iter"] + 1, text, total)
+            except OSError:
+                self._fall_silent()
 
     def _draw(self, done: int, text: str, total: Lap) -> None:
         from rich.console import Group  # noqa: PLC0415
@@ -110,10 +119,10 @@ class Console:
 
     def checkpoint(self, record: dict[str, Any]) -> None:
         best = ", the best so far" if record["is_best"] else ""
+        background = f", written in background {units.duration(record['background_ms'])}"
         self.say(
-            f"checkpoint {record['iter']}: stalled {units.duration(record['stall_ms'])}, "
-            f"written in background {units.duration(record['background_ms'])}, "
-            f"{units.size(record['bytes'])}{best}"
+            f"checkpoint {record['iter']}: stalled {units.duration(record['stall_ms'])}"
+            f"{background if record['background_ms'] else ''}, {units.size(record['bytes'])}{best}"
         )
 
     def ledger(self, total: Lap, beside: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ docs/unverified.md lists what was never run on one.
 
 import ctypes
 import importlib.util
+import mmap
 import os
 import platform
 import subprocess
@@ -86,7 +87,10 @@ class Device:
         """Host memory that is really there: touched once, so that no later copy waits for pages."""
         if self.type == "cuda":
             return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
-        return torch.from_numpy(np.full(num_bytes, 0, dtype=np.uint8))
+        # Not from the heap: a block of this size in its middle would make it grow by more.
+        array = np.frombuffer(mmap.mmap(-1, max(num_bytes, 1)), dtype=np.uint8)[:num_bytes]
+        array[:] = 0
+        return torch.from_numpy(array)
 
     def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> "Copy":
         """Begin to copy (target on the host, source) pairs. Weights change only at the end of an
@@ -141,26 +145,36 @@ class SharedCopy(Copy):
         self._lock = threading.Lock()
         self._num_left = len(self._pieces)
         self._done = threading.Event()
+        self._error: Exception | None = None
         if self._pieces:
-            threading.Thread(target=self.wait, name="checkpoint-copy").start()
+            threading.Thread(target=self._work, name="checkpoint-copy").start()
         else:
             self._done.set()
 
-    def wait(self) -> None:
+    def _work(self) -> None:
         while True:
             try:
                 target, source, start = self._pieces.popleft()
             except IndexError:
                 break
-            part = slice(start, start + PIECE)
-            np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
+            try:
+                part = slice(start, start + PIECE)
+                np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
+            except Exception as error:  # noqa: BLE001 - for whoever writes the copy
+                self._error = error
             with self._lock:
                 self._num_left -= 1
                 if self._num_left == 0:
                     self._done.set()
         self._done.wait()
 
-    protect = wait
+    def protect(self) -> None:
+        self._work()
+
+    def wait(self) -> None:
+        self._work()
+        if self._error is not None:
+            raise self._error
 
 
 def as_bytes(tensor: Tensor) -> "np.ndarray[Any, Any]":

@@ -22,20 +22,20 @@ class RunLock:
     """Holds a run directory. Raises CheckpointError if another process has it."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._path = run_dir / "LOCK"
+        self._run_dir = run_dir
+        self._path = run_dir.resolve() / "LOCK"
         self._fd = -1
         self._take()
 
     def _take(self) -> None:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
-            if fcntl is not None:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            self.is_guarding = _lock(fd)
+        except BlockingIOError as error:
             who = _describe(os.read(fd, 500))
             os.close(fd)
             raise CheckpointError(
-                f"{self._path.parent}: another run is using it ({who}); wait for it, stop it, or "
+                f"{self._run_dir}: another run is using it ({who}); wait for it, stop it, or "
                 f"choose another --out_dir"
             ) from error
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.time()}
@@ -60,6 +60,23 @@ class RunLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _lock(fd: int) -> bool:
+    """Take the lock; False where the file system has none. Raises BlockingIOError if somebody has
+    it for longer than a moment: `owner_of` holds it for one."""
+    if fcntl is None:
+        return False
+    for _ in range(10):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.03)
+        except OSError:
+            return False
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 def owner_of(run_dir: Path) -> str | None:

@@ -4,14 +4,14 @@ import os
 import shutil
 from pathlib import Path
 
-from stepglass import checkpoint_dir
+from stepglass import atomic, checkpoint_dir
 from stepglass.config import TrainConfig
 from stepglass.console import Console
 from stepglass.errors import ConfigError, os_reason
 from stepglass.fileops import FileOps
 from stepglass.lock import RunLock
 
-RUN_FILES = ("run.jsonl", "config.json", "tokenizer.json", "best.json", "ckpt")
+RUN_FILES = ("ckpt", "best.json", "run.jsonl", "config.json", "tokenizer.json")
 
 
 def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple[Path, RunLock]:
@@ -23,15 +23,15 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple
             raise ConfigError(f"{place}: expected a folder, found a file; choose another")
         if data_folder.resolve() in (run_dir.resolve(), *run_dir.resolve().parents):
             raise ConfigError(f"{place}: lies inside the data set {data_folder}; choose another")
-        is_new = not run_dir.exists()
-        run_dir.mkdir(parents=True, exist_ok=True)
-        if is_new:
-            FileOps().fsync_directory(run_dir.parent)
+        make_durably(run_dir)
         if not os.access(run_dir, os.W_OK):
             raise PermissionError(13, "permission denied")
         lock = RunLock(run_dir)
+        if not lock.is_guarding:
+            console.say(f"note: {run_dir} cannot be locked: start no second run there")
         try:
             checkpoint_dir.sweep(FileOps(), run_dir)
+            atomic.remove_stale(run_dir)
             if cfg.init_from == "scratch":
                 _move_earlier_run_aside(run_dir, console)
         except BaseException:
@@ -43,6 +43,14 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple
     return run_dir, lock
 
 
+def make_durably(folder: Path) -> None:
+    """Make a folder and those above it, so that a power cut cannot take them away again."""
+    if not folder.exists():
+        make_durably(folder.parent)
+        folder.mkdir(exist_ok=True)
+        FileOps().fsync_directory(folder.parent)
+
+
 def _move_earlier_run_aside(run_dir: Path, console: Console) -> None:
     if not any((run_dir / name).exists() for name in ("run.jsonl", "ckpt")):
         return
@@ -51,4 +59,6 @@ def _move_earlier_run_aside(run_dir: Path, console: Console) -> None:
     for name in RUN_FILES:
         if (run_dir / name).exists():
             shutil.move(run_dir / name, aside / name)
+    FileOps().fsync_directory(aside)
+    FileOps().fsync_directory(run_dir)
     console.say(f"note: {run_dir} held a run already; it is in {aside} now")

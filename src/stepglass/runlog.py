@@ -41,7 +41,8 @@ class RunLogWriter:
         self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
         self._writing = threading.Lock()  # held while the disk works: keeps records in order
         self._closing = threading.Event()
-        self.failure: str | None = None
+        self.failure: str | None = None  # the last one; it stays
+        self._is_torn = False
         self._heal_torn_line()
         self._thread = threading.Thread(target=self._run, name="run-log")
         self._thread.start()
@@ -76,9 +77,11 @@ class RunLogWriter:
         with self._writing:
             with self._lock:
                 batch, self._queue = self._queue, []
+            if not batch and not durably:
+                return
             try:
                 with open(self._path, "ab") as file:
-                    if self.failure:
+                    if self._is_torn:
                         file.write(b"\n")  # the failed write may have left half a line
                     end = file.tell()
                     lines = []
@@ -92,7 +95,9 @@ class RunLogWriter:
                     if durably:
                         file.flush()
                         os.fsync(file.fileno())
+                self._is_torn = False
             except OSError as error:
+                self._is_torn = True
                 self.failure = f"{self._path}: {os_reason(error)}"
 
     def _heal_torn_line(self) -> None:

@@ -63,8 +63,10 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
                 marks += ["verified"] if verify else []
                 say(f"  {path.name}  {units.size(size):>9}  {', '.join(marks)}".rstrip())
             except CheckpointError as error:
+                if not path.exists():
+                    continue  # the run goes on, and has deleted it meanwhile
                 num_damaged += 1
-                say(f"  {path.name}    damaged  {error}")
+                say(f"  {path.name}    damaged  {units.printable(str(error))}")
     if num_damaged:
         raise CheckpointError(
             f"{num_damaged} of {num_checkpoints} checkpoints in {folder} are damaged; a run that "
@@ -74,7 +76,10 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
 
 def find(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
     """Run directories at or below a folder, in order of name. Symlinks are not followed."""
-    is_run = (folder / "run.jsonl").is_file() or bool(checkpoint_dir.committed(folder))
+    try:
+        is_run = (folder / "run.jsonl").is_file() or bool(checkpoint_dir.committed(folder))
+    except OSError:
+        return  # not ours to read
     if is_run:
         yield folder
     if depth == 0:

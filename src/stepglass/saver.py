@@ -16,6 +16,7 @@ fails costs a warning, never the run.
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -32,9 +33,9 @@ from stepglass.fileops import FileOps
 from stepglass.lock import RunLock
 from stepglass.runlog import Mark, RunLogWriter
 
-LOW_PRIORITY = 15  # training wins whenever both want a core
+LOW_PRIORITY = 5
 PIECE = 1 << 20
-REST = 4  # for each moment of work, so many of rest: every iteration is slowed a little, none much
+REST = 9  # for each moment of work, so many of rest: every iteration is slowed a little, none much
 MEMORY_MARGIN = 1.2
 
 
@@ -52,10 +53,10 @@ class SaveOutcome:
     """How a save ended: `path` if it is on disk, `error` if anything went wrong."""
 
     step: int
-    is_best: bool
-    num_bytes: int
-    background_ms: float
     path: Path | None = None
+    is_best: bool = False  # best.json points at it
+    num_bytes: int = 0
+    background_ms: float = 0.0
     error: str | None = None
 
 
@@ -81,7 +82,7 @@ class Saver:
         keep: Retention,
         ops: FileOps | None = None,
     ) -> None:
-        self._run_dir = run_dir
+        self._run_dir = run_dir.resolve()  # a symlink on the way may be turned elsewhere
         self._device = device
         self._lock = lock
         self._log = log
@@ -93,6 +94,8 @@ class Saver:
         self._has_task = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
+        self.is_tidy = threading.Event()
+        self.is_tidy.set()
         self._hurry = threading.Event()  # somebody waits
         self._copy = Copy()
         self.finished: deque[SaveOutcome] = deque()
@@ -143,9 +146,13 @@ class Saver:
             job = Job(request, self._buffers.contents, self._copy, is_background=True)
             self._hand_over(lambda: self._commit(job, mark))
         else:
+            if self._buffers is not None:  # the state has another shape than it had
+                self._buffers, self.is_reserved = None, False
             self._hurry.set()
+            self.is_tidy.wait()
             job = Job(request, lambda: checkpoint.contents_of(files), Copy(), is_background=False)
             self._commit(job, mark)
+            self._tidy_up()
 
     def protect_snapshot(self) -> None:
         """Call before the weights change: they may still be being copied."""
@@ -182,16 +189,28 @@ class Saver:
             self._has_task.clear()
             task, self._task = self._task, None
             if task is None:
+                self._tidy_up()
                 return
+            self.is_tidy.clear()
             try:
                 task()
             finally:
                 self._idle.set()
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """Delete what is set aside, while nobody waits: a slow deletion holds up no save."""
+        try:
+            checkpoint_dir.sweep(self._ops, self._run_dir, self._has_task.is_set)
+        except BaseException as error:  # noqa: BLE001 - what stays is tried again
+            self.notes.append(f"note: an old checkpoint could not be deleted: {error}")
+        finally:
+            self.is_tidy.set()
 
     def _commit(self, job: Job, mark: Mark) -> None:
         start = time.perf_counter_ns()
-        request, is_best = job.request, job.request.best_val_loss is not None
-        outcome = SaveOutcome(request.step, is_best, 0, 0.0)
+        request = job.request
+        outcome = SaveOutcome(request.step)
         try:
             job.copy.wait()
             self._lock.renew()
@@ -205,12 +224,11 @@ class Saver:
             )
             if request.best_val_loss is not None:
                 checkpoint_dir.mark_best(self._ops, self._run_dir, path, request.best_val_loss)
-            checkpoint_dir.prune(self._ops, self._run_dir, self._keep, self._verified)
-        except (StepglassError, OSError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            outcome = replace(outcome, error=reason)
+                outcome = replace(outcome, is_best=True)
         except BaseException as error:  # noqa: BLE001 - whatever it is, training is told
-            outcome = replace(outcome, error=f"{type(error).__name__}: {error}")
+            outcome = replace(outcome, error=reason_of(error))
+        if outcome.error is None:
+            self._set_old_ones_aside()
         took_ms = (time.perf_counter_ns() - start) / 1e6
         self.num_saved += outcome.path is not None
         self.num_failed += outcome.error is not None
@@ -218,6 +236,12 @@ class Saver:
             self.background_ms += took_ms
             outcome = replace(outcome, background_ms=took_ms)
         self.finished.append(outcome)
+
+    def _set_old_ones_aside(self) -> None:
+        try:
+            checkpoint_dir.prune(self._ops, self._run_dir, self._keep, self._verified)
+        except BaseException as error:  # noqa: BLE001 - the save itself is done
+            self.notes.append(f"note: old checkpoints stay for now: {reason_of(error)}")
 
     def _in_pieces(self, contents: Contents) -> Contents:
         def parts() -> Iterator[memoryview]:
@@ -234,8 +258,15 @@ class Saver:
         self._hurry.wait(REST * worked_s)
 
 
+def reason_of(error: BaseException) -> str:
+    """What went wrong, for a person."""
+    if isinstance(error, OSError):
+        return os_reason(error)
+    return str(error) if isinstance(error, StepglassError) else f"{type(error).__name__}: {error}"
+
+
 def lower_priority() -> None:
-    """This thread gives way to the others of its process, where the system can be told so."""
-    if hasattr(os, "setpriority") and hasattr(threading, "get_native_id"):
+    """This thread gives way to the others of its process. Linux alone takes a thread's number."""
+    if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)

@@ -55,7 +55,11 @@ class PendingSave:
 
     step: int
     stall_ms: float  # what training waited for
-    best_before: tuple[float | None, int | None]  # to go back to if a new best is not saved
+    best_before: tuple[float | None, int | None] | None  # to go back to if a new best is not saved
+
+    @property
+    def is_best(self) -> bool:
+        return self.best_before is not None
 
 
 @dataclass
@@ -83,6 +87,7 @@ class Session:
     pending: deque[PendingIteration] = field(default_factory=deque)
     pending_save: PendingSave | None = None
     last_saved_step: int = -1  # on disk, or on its way there
+    last_val_loss: float | None = None  # of this process's last evaluation
     fastest_mfu: float = 0.0
     warned: set[str] = field(default_factory=set)
 

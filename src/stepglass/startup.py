@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from stepglass import atomic, checkpoint, clock, device, interval, units
+from stepglass import atomic, checkpoint, checkpoint_dir, clock, device, interval, units
 from stepglass.checkpoint_dir import Retention
 from stepglass.clock import PhaseClock
 from stepglass.config import EXACT_KEYS, TrainConfig
@@ -24,6 +24,7 @@ from stepglass.data.dataset import Dataset
 from stepglass.device import Device
 from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
 from stepglass.evaluate import choose_windows, window_losses
+from stepglass.fileops import FileOps
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
 from stepglass.models.gpt2 import GPT, GPTConfig
@@ -122,11 +123,13 @@ def build(
     raw_model = GPT(shape).to(chosen.torch_device)
     peak = device.peak(chosen)
     console.say(f"peak for MFU: {peak.source}")
-    log = RunLogWriter(run_dir / "run.jsonl")
+    windows = choose_windows(data, cfg)
+    optimizer = make_optimizer(raw_model, cfg, chosen.torch_device)
     keep = Retention(cfg.keep_last, cfg.keep_every)
     schedule = SaveSchedule(interval.parse(cfg.checkpoint_interval), cfg.keep_every)
     if not cfg.eval_only:
         console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
+    log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
     return Session(
         cfg=cfg,
         run_dir=run_dir,
@@ -134,10 +137,10 @@ def build(
         device=chosen,
         peak=peak,
         data=data,
-        windows=choose_windows(data, cfg),
+        windows=windows,
         raw_model=raw_model,
         model=raw_model,
-        optimizer=make_optimizer(raw_model, cfg, chosen.torch_device),
+        optimizer=optimizer,
         scaler=chosen.grad_scaler(),
         state=RunState(),
         clock=phases,
@@ -189,7 +192,8 @@ def hold_against(
             f"{path}: was trained on other data than {data.folder} holds now; restore it, or "
             "start from scratch"
         )
-    if loaded.step >= cfg.max_iters and not cfg.eval_only:
+    is_complete = loaded.step > cfg.max_iters or loaded.state.get("evaluated_at") == loaded.step
+    if loaded.step >= cfg.max_iters and is_complete and not cfg.eval_only:
         raise ConfigError(
             f"--max_iters={cfg.max_iters}: the run in {cfg.out_dir} has done {loaded.step} "
             "updates already; raise it"
@@ -211,6 +215,10 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
     s.last_saved_step = s.state.step
     s.saver.trust(path)
+    is_best = s.state.best_step == s.state.step and s.state.best_val_loss is not None
+    if is_best and checkpoint_dir.best_path(s.run_dir) != path and not s.cfg.eval_only:
+        # The process was killed after it had saved its best and before best.json said so.
+        checkpoint_dir.mark_best(FileOps(), s.run_dir, path, s.state.best_val_loss or 0.0)
     if s.cfg.eval_only:
         s.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
     s.console.say(

@@ -4,7 +4,6 @@ The handler only sets a flag: saving inside a handler could meet a half-updated 
 signal means now, and leaves without another word.
 """
 
-import os
 import signal
 from types import FrameType, TracebackType
 from typing import Self
@@ -35,6 +34,6 @@ class StopRequest:
         return self.name is not None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.name is not None:
-            os._exit(128 + number)
         self.name = signal.Signals(number).name
+        for again in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(again, signal.SIG_DFL)  # even a long call into C ends at the second

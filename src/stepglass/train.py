@@ -16,20 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stepglass import checkpoint, checkpoint_dir, clock, device, ledger, units
+from stepglass import checkpoint_dir, clock, device, ledger, saving, units
 from stepglass.errors import DataError, DeviceError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.optim import lr_at, set_lr
-from stepglass.saver import SaveOutcome, SaveRequest
-from stepglass.session import (
-    PendingIteration,
-    PendingSave,
-    Session,
-    environment,
-    naming_memory_errors,
-)
-
-TRIES_AT_THE_END = 3
+from stepglass.session import PendingIteration, Session, naming_memory_errors
 
 # -- the loop -----------------------------------------------------------------------------------
 
@@ -48,7 +39,9 @@ def loop(s: Session) -> str:
             continue  # a signal may have come meanwhile
         if is_last or cfg.eval_only:
             return "finished"
-        mind_checkpoints(s)
+        if saving.is_due(s):
+            drain(s)
+            saving.save(s)
 
         with s.clock.phase("data"):
             micro_batches = s.batch(step)
@@ -76,8 +69,7 @@ def loop(s: Session) -> str:
 
 def apply_gradients(s: Session) -> Tensor | None:
     """Clip, update, clear. Returns the gradient's norm before clipping, where it is computed."""
-    if s.pending_save is not None:
-        protect_snapshot(s)
+    saving.protect_snapshot(s)
     norm = None
     if s.cfg.grad_clip > 0:
         s.scaler.unscale_(s.optimizer)
@@ -106,152 +98,10 @@ def boundary(s: Session) -> None:
         s.log.write(record)
         s.console.evaluation(record)
         correct_peak(s)
-    report_saves(s)  # a best that could not be saved is not the one to beat
     if not math.isfinite(result.val_loss + result.train_loss):
-        raise not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
-    if s.cfg.eval_only:
-        return
-    best_before = (s.state.best_val_loss, s.state.best_step)
-    is_best = best_before[0] is None or result.val_loss < best_before[0]
-    if is_best:
-        s.state.best_val_loss, s.state.best_step = result.val_loss, step
-    if step > 0 and (is_best or s.cfg.always_save_checkpoint):
-        save(s, best_before if is_best else None)
-
-
-# -- checkpoints --------------------------------------------------------------------------------
-
-
-def mind_checkpoints(s: Session) -> None:
-    """Between two updates: say what the writer has done, and save if it is time to."""
-    if s.saver.finished or s.saver.notes:
-        report_saves(s)
-    step = s.state.step
-    if step == 0 or step == s.last_saved_step:
-        return
-    if not s.saver.is_reserved:
-        s.saver.reserve(live_tensors(s))
-    if s.schedule.is_due(step, s.clock.elapsed_ms()):
-        drain(s)
-        save(s)
-
-
-def save(s: Session, best_before: tuple[float | None, int | None] | None = None) -> None:
-    """Have the state copied and written. `best_before` is given if this is a new best.
-
-    The copy is made while the next update's gradients are computed; training waits for what is
-    left of it when the weights are to change, and for the save before if that is not done yet.
-    """
-    if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
-        raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
-    wait_for_writer(s)
-    before = s.clock.spent_ns("checkpoint")
-    with s.clock.phase("checkpoint"):
-        if not s.saver.is_reserved:
-            s.saver.reserve(live_tensors(s))
-            s.saver.wait()
-        best_val_loss = s.state.best_val_loss if best_before else None
-        request = SaveRequest(s.state.step, state_of(s), best_val_loss)
-        s.saver.save(live_tensors(s), request)
-    now_ms = s.clock.elapsed_ms()
-    stall_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
-    s.pending_save = PendingSave(s.state.step, stall_ms, best_before or best_of(s))
-    s.last_saved_step = s.state.step
-    s.schedule.began(now_ms)
-    with s.clock.phase("log"):
-        s.console.say(f"saving checkpoint to {s.cfg.out_dir}")
-
-
-def protect_snapshot(s: Session) -> None:
-    """The weights are about to change: what is still to be copied of them must be copied now."""
-    assert s.pending_save is not None
-    before = s.clock.spent_ns("checkpoint")
-    with s.clock.phase("checkpoint"):
-        s.saver.protect_snapshot()
-    s.pending_save.stall_ms += (s.clock.spent_ns("checkpoint") - before) / 1e6
-
-
-def wait_for_writer(s: Session) -> None:
-    """There is one set of buffers: the save before has to be on disk first."""
-    if s.saver.is_busy():
-        before = s.clock.spent_ns("checkpoint")
-        with s.clock.phase("checkpoint"):
-            s.saver.wait()
-        if s.pending_save is not None:
-            waited_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
-            step = s.pending_save.step
-            s.console.say(f"waited {units.duration(waited_ms)} for checkpoint {step} to be written")
-            s.event("checkpoint_wait", {"step": step, "wait_ms": waited_ms})
-    report_saves(s)
-
-
-def report_saves(s: Session) -> None:
-    """What the writer has committed, or could not: a disk that fails costs a warning, not the
-    run."""
-    with s.clock.phase("log"):
-        while s.saver.notes:
-            s.console.say(s.saver.notes.popleft())
-        while s.saver.finished:
-            report_save(s, s.saver.finished.popleft())
-
-
-def report_save(s: Session, outcome: SaveOutcome) -> None:
-    pending, s.pending_save = s.pending_save, None
-    assert pending is not None, "an outcome belongs to a save"
-    if outcome.error is not None:
-        s.console.say(
-            f"warning: checkpoint {outcome.step} failed, the {ordinal(s.saver.num_failed)} so far: "
-            f"{outcome.error}; training goes on, and the next save will try again"
-        )
-        s.event(
-            "checkpoint_failed",
-            {"step": outcome.step, "reason": outcome.error, "failed": s.saver.num_failed},
-        )
-        if outcome.is_best and s.state.best_step == outcome.step:
-            s.state.best_val_loss, s.state.best_step = pending.best_before  # it is not on disk
-        if outcome.path is None:
-            s.last_saved_step = -1
-            return
-    assert outcome.path is not None
-    record = {
-        "kind": "checkpoint",
-        "iter": outcome.step,
-        "stall_ms": pending.stall_ms,
-        "background_ms": outcome.background_ms,
-        "bytes": outcome.num_bytes,
-        "path": str(outcome.path.relative_to(s.run_dir)),
-        "is_best": outcome.is_best and outcome.error is None,
-    }
-    s.log.write(record)
-    s.console.checkpoint(record)
-    before = s.schedule.every_ms(s.clock.elapsed_ms())
-    s.schedule.measured(pending.stall_ms, outcome.background_ms)
-    if s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
-        s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
-
-
-def ordinal(number: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
-
-
-def best_of(s: Session) -> tuple[float | None, int | None]:
-    return s.state.best_val_loss, s.state.best_step
-
-
-def live_tensors(s: Session) -> checkpoint.Files:
-    return checkpoint.live_tensors(s.raw_model, s.optimizer, s.device.type)
-
-
-def state_of(s: Session) -> dict[str, Any]:
-    """All of the state that is no tensor."""
-    return {
-        **asdict(s.state),
-        "config": asdict(s.cfg),
-        "model_config": asdict(s.raw_model.config),
-        "scaler": s.scaler.state_dict(),
-        "data": s.data.fingerprint,
-        "environment": environment(s.device),
-    }
+        raise saving.not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
+    if not s.cfg.eval_only:
+        saving.save_after_evaluation(s, result.val_loss)
 
 
 # -- iterations ---------------------------------------------------------------------------------
@@ -298,10 +148,10 @@ def read_back(s: Session) -> None:
         s.fastest_mfu = max(s.fastest_mfu, record["mfu"] or 0.0)
         s.log.write(record)
         if not math.isfinite(loss):
-            raise not_finite(s, f"iter {done.step}: the loss is {loss}")
+            raise saving.not_finite(s, f"iter {done.step}: the loss is {loss}")
         if s.cfg.grad_clip > 0 and not s.scaler.is_enabled() and not math.isfinite(grad_norm):
             # The loss of this iteration is the last good one: the update has spoilt the weights.
-            raise not_finite(s, f"iter {done.step}: the gradient's norm is {grad_norm}")
+            raise saving.not_finite(s, f"iter {done.step}: the gradient's norm is {grad_norm}")
         s.console.iteration(record, step_ms, done.step % s.cfg.log_interval == 0, s.clock.total())
         if s.log.failure and "log" not in s.warned:
             s.warned.add("log")
@@ -325,21 +175,6 @@ def correct_peak(s: Session) -> None:
     if s.peak is not before:
         s.console.say(f"peak for MFU: {s.peak.source}; the machine was busy at the first try")
         s.event("peak", {"peak_flops": s.peak.flops_per_s, "peak_source": s.peak.source})
-
-
-def not_finite(s: Session, what: str) -> TrainingFailed:
-    """Numbers have run away. Says what is still good, and what to change."""
-    s.event("nan", {"what": what})
-    wait_for_writer(s)
-    newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
-    kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
-    remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
-    if s.device.dtype is torch.float16:
-        remedies.append("--dtype=float32")
-    if s.cfg.grad_clip == 0:
-        remedies.append("--grad_clip=1.0")
-    again = f"--out_dir={shlex.quote(s.cfg.out_dir)} --init_from=resume " if newest else ""
-    return TrainingFailed(f"{what}; {kept}. Try {again}{' '.join(remedies)}")
 
 
 # -- beginning and end --------------------------------------------------------------------------
@@ -366,54 +201,50 @@ def run(s: Session) -> None:
         raise
     except DataError:
         drain(s)
-        save_last(s)  # the weights are those of the last whole update
+        saving.save_last(s)  # the weights are those of the last whole update
         raise
     finally:
         gc.enable()
         gc.unfreeze()
-        wait_for_writer(s)
-        s.console.stop_progress()
-        total = s.clock.total()
-        beside = {
-            "checkpoint_writer_ms": s.saver.background_ms,
-            "saves": s.saver.num_saved,
-            "failed_saves": s.saver.num_failed,
-        }
-        s.log.write(
-            {
-                "kind": "end",
-                "reason": reason,
-                "iter": s.state.step,
-                "ledger": ledger.as_record(total),
-                "background": beside,
-            }
-        )
-        s.close()
-        s.console.ledger(total, beside)
+        try:
+            close_books(s, reason)
+        finally:
+            s.close()  # whatever happened: threads that are not told to end never do
     summary(s)
+
+
+def close_books(s: Session, reason: str) -> None:
+    """The last record, and the ledger."""
+    saving.wait_for_writer(s)
+    s.console.stop_progress()
+    total = s.clock.total()
+    beside = {
+        "checkpoint_writer_ms": s.saver.background_ms,
+        "saves": s.saver.num_saved,
+        "failed_saves": s.saver.num_failed,
+    }
+    s.log.write(
+        {
+            "kind": "end",
+            "reason": reason,
+            "iter": s.state.step,
+            "ledger": ledger.as_record(total),
+            "background": beside,
+        }
+    )
+    s.console.ledger(total, beside)
 
 
 def finish(s: Session, reason: str) -> None:
     """The last checkpoint."""
-    wait_for_writer(s)
     if reason == "signal":
         s.event("signal", {"name": s.stop.name})
         s.console.say(f"stopped by {s.stop.name} after {s.state.step} updates")
-    if not s.cfg.eval_only and not save_last(s):
+    if not s.cfg.eval_only and not saving.save_last(s):
         kept = next(iter(checkpoint_dir.committed(s.run_dir)), "none")
         raise TrainingFailed(
             f"step {s.state.step} could not be saved (see the warnings above); newest: {kept}"
         )
-
-
-def save_last(s: Session) -> bool:
-    """Save what is not saved yet, and see to it that it is on disk."""
-    for _ in range(TRIES_AT_THE_END):
-        if s.state.step in (0, s.last_saved_step):
-            return True
-        save(s)
-        wait_for_writer(s)
-    return s.state.step == s.last_saved_step
 
 
 def summary(s: Session) -> None:
@@ -430,7 +261,7 @@ def summary(s: Session) -> None:
     newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     if newest is not None:
         s.console.say(f"newest checkpoint: {newest}")
-        if s.state.step < s.cfg.max_iters:
+        if s.state.step < s.cfg.max_iters or s.state.evaluated_at != s.state.step:
             s.console.say(
                 f"go on with: stepglass train --out_dir={shlex.quote(s.cfg.out_dir)} "
                 "--init_from=resume"

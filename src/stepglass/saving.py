@@ -1,0 +1,195 @@
+"""When training saves, and what it does about how that ended.
+
+The loop asks `is_due`, and protects the snapshot before it changes the weights; an evaluation may
+find a new best; the end sees to it that the last state is on disk. How a checkpoint is written is
+the saver's affair.
+"""
+
+import shlex
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from stepglass import checkpoint, checkpoint_dir, units
+from stepglass.errors import TrainingFailed
+from stepglass.saver import SaveOutcome, SaveRequest
+from stepglass.session import PendingSave, Session, environment
+
+TRIES_AT_THE_END = 3
+
+
+def is_due(s: Session) -> bool:
+    """Asked between two updates: says what the writer has done, and whether to save now."""
+    if s.saver.finished or s.saver.notes:
+        report_saves(s)
+    step = s.state.step
+    if step in (0, s.last_saved_step):
+        return False
+    if not s.saver.is_reserved:
+        s.saver.reserve(live_tensors(s))
+    return s.schedule.is_due(step, s.clock.elapsed_ms())
+
+
+def save_after_evaluation(s: Session, val_loss: float) -> None:
+    """Save if this is the best so far, or if every evaluation is to be saved."""
+    if s.pending_save is not None and s.pending_save.is_best:
+        wait_for_writer(s)  # whether there is a best to beat is not known yet
+    report_saves(s)
+    s.last_val_loss = val_loss
+    best_before = note_best(s)
+    if s.state.step > 0 and (best_before is not None or s.cfg.always_save_checkpoint):
+        save(s, best_before)
+
+
+def note_best(s: Session) -> tuple[float | None, int | None] | None:
+    """If the evaluation at this step is the best so far, remember that, and return what was."""
+    before = s.state.best_val_loss, s.state.best_step
+    if s.last_val_loss is None or s.state.evaluated_at != s.state.step:
+        return None
+    if before[0] is not None and s.last_val_loss >= before[0]:
+        return None
+    s.state.best_val_loss, s.state.best_step = s.last_val_loss, s.state.step
+    return before
+
+
+def save(s: Session, best_before: tuple[float | None, int | None] | None = None) -> None:
+    """Have the state copied and written. `best_before` is given if this is a new best.
+
+    The copy is made while the next update's gradients are computed; training waits for what is
+    left of it when the weights are to change, and for the save before if that is not done yet.
+    """
+    wait_for_writer(s)
+    before = s.clock.spent_ns("checkpoint")
+    with s.clock.phase("checkpoint"):
+        if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
+            raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
+        if not s.saver.is_reserved:
+            s.saver.reserve(live_tensors(s))
+            s.saver.wait()
+        best_val_loss = s.state.best_val_loss if best_before else None
+        request = SaveRequest(s.state.step, state_of(s), best_val_loss)
+        s.saver.save(live_tensors(s), request)
+    stall_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
+    s.pending_save = PendingSave(s.state.step, stall_ms, best_before)
+    s.last_saved_step = s.state.step
+    s.schedule.began(s.clock.elapsed_ms())
+    with s.clock.phase("log"):
+        s.console.say(f"saving checkpoint to {s.cfg.out_dir}")
+
+
+def save_last(s: Session) -> bool:
+    """Save what is not saved yet, and see to it that it is on disk."""
+    for _ in range(TRIES_AT_THE_END):
+        wait_for_writer(s)
+        best_before = note_best(s)
+        if s.state.step == 0 or (s.last_saved_step == s.state.step and best_before is None):
+            return True
+        save(s, best_before)
+    wait_for_writer(s)
+    return s.last_saved_step == s.state.step
+
+
+def protect_snapshot(s: Session) -> None:
+    """The weights are about to change: what is still to be copied of them must be copied now."""
+    if s.pending_save is None:
+        return
+    before = s.clock.spent_ns("checkpoint")
+    with s.clock.phase("checkpoint"):
+        s.saver.protect_snapshot()
+    s.pending_save.stall_ms += (s.clock.spent_ns("checkpoint") - before) / 1e6
+
+
+def wait_for_writer(s: Session) -> None:
+    """There is one set of buffers: the save before has to be on disk first."""
+    if s.saver.is_busy():
+        before = s.clock.spent_ns("checkpoint")
+        with s.clock.phase("checkpoint"):
+            s.saver.wait()
+        if s.pending_save is not None:
+            waited_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
+            step = s.pending_save.step
+            s.console.say(f"waited {units.duration(waited_ms)} for checkpoint {step} to be written")
+            s.event("checkpoint_wait", {"step": step, "wait_ms": waited_ms})
+    report_saves(s)
+
+
+def report_saves(s: Session) -> None:
+    """What the writer has committed, or could not: a disk that fails costs a warning, not the
+    run."""
+    with s.clock.phase("log"):
+        while s.saver.notes:
+            s.console.say(s.saver.notes.popleft())
+        while s.saver.finished:
+            report_save(s, s.saver.finished.popleft())
+
+
+def report_save(s: Session, outcome: SaveOutcome) -> None:
+    """Log what became of a save."""
+    pending, s.pending_save = s.pending_save, None
+    assert pending is not None, "an outcome belongs to a save"
+    if outcome.error is not None:
+        s.console.say(
+            f"warning: checkpoint {outcome.step} failed, the {ordinal(s.saver.num_failed)} so far: "
+            f"{outcome.error}; training goes on, and the next save will try again"
+        )
+        s.event(
+            "checkpoint_failed",
+            {"step": outcome.step, "reason": outcome.error, "failed": s.saver.num_failed},
+        )
+        if pending.best_before is not None and not outcome.is_best:
+            s.state.best_val_loss, s.state.best_step = pending.best_before  # best.json says so too
+        if outcome.path is None:
+            s.last_saved_step = -1
+            return
+    assert outcome.path is not None
+    record = {
+        "kind": "checkpoint",
+        "iter": outcome.step,
+        "stall_ms": pending.stall_ms,
+        "background_ms": outcome.background_ms,
+        "bytes": outcome.num_bytes,
+        "path": f"ckpt/{outcome.path.name}",
+        "is_best": outcome.is_best,
+    }
+    s.log.write(record)
+    s.console.checkpoint(record)
+    before = s.schedule.every_ms(s.clock.elapsed_ms())
+    s.schedule.measured(pending.stall_ms, outcome.background_ms)
+    if s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
+        s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
+
+
+def ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def live_tensors(s: Session) -> checkpoint.Files:
+    return checkpoint.live_tensors(s.raw_model, s.optimizer, s.device.type)
+
+
+def state_of(s: Session) -> dict[str, Any]:
+    """All of the state that is no tensor."""
+    return {
+        **asdict(s.state),
+        "config": asdict(s.cfg),
+        "model_config": asdict(s.raw_model.config),
+        "scaler": s.scaler.state_dict(),
+        "data": s.data.fingerprint,
+        "environment": environment(s.device),
+    }
+
+
+def not_finite(s: Session, what: str) -> TrainingFailed:
+    """Numbers have run away. Says what is still good, and what to change."""
+    s.event("nan", {"what": what})
+    wait_for_writer(s)
+    newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
+    kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
+    remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
+    if s.device.dtype is torch.float16:
+        remedies.append("--dtype=float32")
+    if s.cfg.grad_clip == 0:
+        remedies.append("--grad_clip=1.0")
+    again = f"--out_dir={shlex.quote(s.cfg.out_dir)} --init_from=resume " if newest else ""
+    return TrainingFailed(f"{what}; {kept}. Try {again}{' '.join(remedies)}")
