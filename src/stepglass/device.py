@@ -88,7 +88,9 @@ class Device:
         if self.type == "cuda":
             return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
         # Not from the heap: a block of this size in its middle would make it grow by more.
-        array = np.frombuffer(mmap.mmap(-1, max(num_bytes, 1)), dtype=np.uint8)[:num_bytes]
+        private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+        pages = mmap.mmap(-1, max(num_bytes, 1), **private)
+        array = np.frombuffer(pages, dtype=np.uint8)[:num_bytes]
         array[:] = 0
         return torch.from_numpy(array)
 

@@ -35,7 +35,7 @@ from stepglass.runlog import Mark, RunLogWriter
 
 LOW_PRIORITY = 5
 PIECE = 1 << 20
-REST = 9  # for each moment of work, so many of rest: every iteration is slowed a little, none much
+REST = 15  # for each moment of work, so many of rest: every iteration is slowed a little, none much
 MEMORY_MARGIN = 1.2
 
 
