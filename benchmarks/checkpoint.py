@@ -111,7 +111,8 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
 
         live = [t for tensors in training.tensors().values() for t in tensors.values()]
         copies = [torch.clone(tensor) for tensor in live]
-        bare, ours, nanogpt, slowdown, writing, num_busy = [], [], [], [], [], []
+        bare, ours, nanogpt = [], [], []
+        slowdown, writing, num_busy, taken = [], [], [], []
         for number in range(num_saves + 1, num_saves + rounds + 1):
             start = time.perf_counter()
             for target, source in zip(copies, live, strict=True):
@@ -136,6 +137,7 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
             writing.append(sum(busy))
             num_busy.append(len(busy))
             saver.wait()
+            taken.append(saver.finished[-1].taken_ms)
             quiet += [training.step() for _ in range(4)]
             slowdown.append(statistics.mean(quiet) / statistics.mean(busy))
         del copies
@@ -146,7 +148,7 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
         results["throughput_while_writing"] = ratio
         results["iterations_while_writing"] = statistics.median(num_busy)
         schedule = SaveSchedule(Interval(), keep_every=0)  # auto
-        schedule.measured(stall * 1e3, statistics.median(writing) * 1e3)
+        schedule.measured(stall * 1e3, statistics.median(writing) * 1e3, statistics.median(taken))
         every_s = schedule.every_ms(0.0) / 1e3
         results["interval_s"] = every_s
         lost = stall + (1 - ratio) * statistics.median(writing)

@@ -67,6 +67,12 @@ def test_auto_keeps_stalls_under_one_percent():
     assert 6000 / schedule.every_ms(0) <= 0.01
 
 
+def test_auto_keeps_what_the_writer_takes_from_training_under_one_percent():
+    schedule = SaveSchedule(parse("auto"), keep_every=0)
+    schedule.measured(stall_ms=1, write_ms=30_000, taken_ms=2000)
+    assert 2000 / schedule.every_ms(0) <= 0.01
+
+
 def test_auto_gives_a_slow_disk_time_to_rest():
     schedule = SaveSchedule(parse("auto"), keep_every=0)
     schedule.measured(stall_ms=1, write_ms=20 * MINUTE)

@@ -167,6 +167,8 @@ def test_weights_are_not_changed_while_a_device_still_copies_them(make_saver):
             calls.append("writer waited")
 
     class Accelerator:
+        type = "cuda"
+
         def host_buffer(self, num_bytes: int) -> torch.Tensor:
             return torch.zeros(num_bytes, dtype=torch.uint8)
 

@@ -1,9 +1,9 @@
 """When to save: every so many iterations, every so often, or as rarely as is safe.
 
 `auto` weighs three things. Work at risk is what a crash would cost: at most two minutes, and later
-in a long run at most a hundredth of what has been done (up to a quarter of an hour). Stalls must
-stay under one percent of the time. And the writer must have rest: a disk that needs a minute for a
-save is not asked for one every minute.
+in a long run at most a hundredth of what has been done (up to a quarter of an hour). Stalls, and
+what the writer takes from a training CPU, must stay under one percent of the time each. And the
+disk must have rest: one that needs a minute for a save is not asked for one every minute.
 """
 
 import re
@@ -55,6 +55,7 @@ class SaveSchedule:
         self._last_ms = 0.0
         self._stall_ms = 0.0
         self._write_ms = 0.0
+        self._taken_ms = 0.0
 
     def is_due(self, step: int, now_ms: float) -> bool:
         if self._keep_every and step % self._keep_every == 0:
@@ -69,16 +70,20 @@ class SaveSchedule:
             return self._interval.seconds * 1000
         at_risk_s = min(max(AT_RISK_S, AT_RISK_SHARE * now_ms / 1000), MOST_AT_RISK_S)
         return max(
-            at_risk_s * 1000 - self._write_ms, self._stall_ms / STALL_SHARE, 2 * self._write_ms
+            at_risk_s * 1000 - self._write_ms,
+            self._stall_ms / STALL_SHARE,
+            self._taken_ms / STALL_SHARE,
+            2 * self._write_ms,
         )
 
     def began(self, now_ms: float) -> None:
         """A save has begun, whatever it was for: the time starts over."""
         self._last_ms = now_ms
 
-    def measured(self, stall_ms: float, write_ms: float) -> None:
-        """What the newest save took."""
-        self._stall_ms, self._write_ms = stall_ms, write_ms
+    def measured(self, stall_ms: float, write_ms: float, taken_ms: float = 0.0) -> None:
+        """What the newest save took: of training's time, of the writer's, and of the cores that
+        training runs on."""
+        self._stall_ms, self._write_ms, self._taken_ms = stall_ms, write_ms, taken_ms
 
     def bound(self, now_ms: float, iter_ms: float | None = None) -> str:
         """How much work a crash may cost, in words."""

@@ -57,6 +57,7 @@ class SaveOutcome:
     is_best: bool = False  # best.json points at it
     num_bytes: int = 0
     background_ms: float = 0.0
+    taken_ms: float = 0.0  # of all cores, where training needs them
     error: str | None = None
 
 
@@ -208,7 +209,7 @@ class Saver:
             self.is_tidy.set()
 
     def _commit(self, job: Job, mark: Mark) -> None:
-        start = time.perf_counter_ns()
+        start, cpu_start = time.perf_counter_ns(), time.thread_time_ns()
         request = job.request
         outcome = SaveOutcome(request.step)
         try:
@@ -234,7 +235,9 @@ class Saver:
         self.num_failed += outcome.error is not None
         if job.is_background:
             self.background_ms += took_ms
-            outcome = replace(outcome, background_ms=took_ms)
+            cpu_ms = (time.thread_time_ns() - cpu_start) / 1e6 / (os.cpu_count() or 1)
+            taken_ms = cpu_ms if self._device.type == "cpu" else 0.0
+            outcome = replace(outcome, background_ms=took_ms, taken_ms=taken_ms)
         self.finished.append(outcome)
 
     def _set_old_ones_aside(self) -> None:

@@ -155,7 +155,7 @@ def report_save(s: Session, outcome: SaveOutcome) -> None:
     s.log.write(record)
     s.console.checkpoint(record)
     before = s.schedule.every_ms(s.clock.elapsed_ms())
-    s.schedule.measured(pending.stall_ms, outcome.background_ms)
+    s.schedule.measured(pending.stall_ms, outcome.background_ms, outcome.taken_ms)
     if s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
         s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
 
