@@ -271,6 +271,7 @@ def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
 def test_training_protects_the_snapshot_before_it_changes_the_weights(monkeypatch):
     """A copy that nobody works on until training asks for it."""
     prepare_tiny()
+    monkeypatch.setattr("stepglass.device.WORTH_A_THREAD", 0)
     monkeypatch.setattr("stepglass.device.SharedCopy._work", patient(SharedCopy._work))
     train_tiny(checkpoint_interval=1, max_iters=5, eval_interval=100, keep_last=9)
     saved = {

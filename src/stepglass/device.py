@@ -28,6 +28,7 @@ from stepglass.config import TrainConfig
 from stepglass.errors import DeviceError
 
 PIECE = 4 << 20
+WORTH_A_THREAD = 32 << 20  # less is copied in the time it takes to disturb the next step
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -148,10 +149,12 @@ class SharedCopy(Copy):
         self._num_left = len(self._pieces)
         self._done = threading.Event()
         self._error: Exception | None = None
-        if self._pieces:
-            threading.Thread(target=self._work, name="checkpoint-copy").start()
-        else:
+        if not self._pieces:
             self._done.set()
+        elif sum(source.nbytes for _, source in pairs) < WORTH_A_THREAD:
+            self._work()
+        else:
+            threading.Thread(target=self._work, name="checkpoint-copy").start()
 
     def _work(self) -> None:
         while True:

@@ -34,8 +34,9 @@ from stepglass.lock import RunLock
 from stepglass.runlog import Mark, RunLogWriter
 
 LOW_PRIORITY = 5
-PIECE = 1 << 20
+PIECE = 1 << 18
 REST = 15  # for each moment of work, so many of rest: every iteration is slowed a little, none much
+SPREAD_S = 1.0  # a save is spread over so long at least
 MEMORY_MARGIN = 1.2
 
 
@@ -214,9 +215,13 @@ class Saver:
         outcome = SaveOutcome(request.step)
         try:
             job.copy.wait()
+            contents = job.contents()
+            num_bytes = sum(file.num_bytes for file in contents.values())
+            rest_s = SPREAD_S / (1 + num_bytes / PIECE)
+            files = {name: self._in_pieces(file, rest_s) for name, file in contents.items()}
+            self._hurry.wait(SPREAD_S / 10)
             self._lock.renew()
             self._log.flush()  # a checkpoint must not be ahead of its log
-            files = {name: self._in_pieces(contents) for name, contents in job.contents().items()}
             state = {**request.state, "log_bytes": mark.position}
             files["state.json"] = Contents.of(atomic.json_bytes(state))
             path = checkpoint_dir.commit(self._ops, self._run_dir, request.step, files)
@@ -246,19 +251,17 @@ class Saver:
         except BaseException as error:  # noqa: BLE001 - the save itself is done
             self.notes.append(f"note: old checkpoints stay for now: {reason_of(error)}")
 
-    def _in_pieces(self, contents: Contents) -> Contents:
+    def _in_pieces(self, contents: Contents, rest_s: float) -> Contents:
         def parts() -> Iterator[memoryview]:
             for part in contents.parts:
                 view = memoryview(part).cast("B")
                 for start in range(0, len(view), PIECE):
+                    self._hurry.wait(rest_s)
                     before = time.thread_time()
                     yield view[start : start + PIECE]
-                    self._rest(time.thread_time() - before)
+                    self._hurry.wait(REST * (time.thread_time() - before))
 
         return Contents(contents.num_bytes, parts())
-
-    def _rest(self, worked_s: float) -> None:
-        self._hurry.wait(REST * worked_s)
 
 
 def reason_of(error: BaseException) -> str:
