@@ -27,6 +27,7 @@ from stepglass import devices, units
 from stepglass.config import TrainConfig
 from stepglass.errors import DeviceError
 
+PEAK_BUDGET_S = 0.25  # spent on measuring the peak
 PIECE = 4 << 20
 WORTH_A_THREAD = 32 << 20  # less is copied in the time it takes to disturb the next step
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -398,7 +399,9 @@ def peak(device: Device) -> Peak:
     return Peak(rate, f"device table: {known.name}, {column}, {units.flops_rate(rate)}")
 
 
-def measure_matmul(device: torch.device, dtype: torch.dtype, budget_s: float = 0.25) -> float:
+def measure_matmul(
+    device: torch.device, dtype: torch.dtype, budget_s: float | None = None
+) -> float:
     """FLOP/s of a square matrix product, the best of several: the highest rate any model can
     reach here.
     """
@@ -410,7 +413,7 @@ def measure_matmul(device: torch.device, dtype: torch.dtype, budget_s: float = 0
         size = 1024
         a = torch.ones(size, size, device=device, dtype=dtype)
     best = float("inf")
-    deadline = time.perf_counter() + budget_s
+    deadline = time.perf_counter() + (PEAK_BUDGET_S if budget_s is None else budget_s)
     rounds = 0
     while rounds < 3 or time.perf_counter() < deadline:
         start = time.perf_counter()
