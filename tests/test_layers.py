@@ -26,6 +26,7 @@ LAYERS: list[list[str]] = [
     ["docs_config"],
     ["models.kvcache"],
     ["models.gpt2"],
+    ["hostcopy"],
     ["device", "optim"],
     ["evaluate", "checkpoint"],
     ["rundir", "saver"],

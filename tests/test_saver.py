@@ -12,8 +12,9 @@ from helpers import prepare_tiny, records, train_tiny
 from stepglass import checkpoint, checkpoint_dir, saver
 from stepglass.checkpoint_dir import Retention
 from stepglass.config import TrainConfig
-from stepglass.device import Copy, SharedCopy, pick
+from stepglass.device import pick
 from stepglass.fileops import FileOps
+from stepglass.hostcopy import Copy, SharedCopy
 from stepglass.lock import RunLock
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver, SaveRequest
@@ -271,8 +272,8 @@ def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
 def test_training_protects_the_snapshot_before_it_changes_the_weights(monkeypatch):
     """A copy that nobody works on until training asks for it."""
     prepare_tiny()
-    monkeypatch.setattr("stepglass.device.WORTH_A_THREAD", 0)
-    monkeypatch.setattr("stepglass.device.SharedCopy._work", patient(SharedCopy._work))
+    monkeypatch.setattr("stepglass.hostcopy.WORTH_A_THREAD", 0)
+    monkeypatch.setattr("stepglass.hostcopy.SharedCopy._work", patient(SharedCopy._work))
     train_tiny(checkpoint_interval=1, max_iters=5, eval_interval=100, keep_last=9)
     saved = {
         checkpoint_dir.step_of(path): checkpoint.load(path).model

@@ -23,8 +23,9 @@ from torch import Tensor, nn
 
 from stepglass import atomic, checkpoint_dir
 from stepglass.checkpoint_dir import Contents
-from stepglass.device import Copy, Device
+from stepglass.device import Device
 from stepglass.errors import CheckpointError
+from stepglass.hostcopy import Copy
 
 DTYPE_NAMES = {
     torch.float64: "F64",

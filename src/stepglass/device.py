@@ -11,9 +11,7 @@ import mmap
 import os
 import platform
 import subprocess
-import threading
 import time
-from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +24,9 @@ from torch import Tensor
 from stepglass import devices, units
 from stepglass.config import TrainConfig
 from stepglass.errors import DeviceError
+from stepglass.hostcopy import Copy, CudaCopy, SharedCopy
 
 PEAK_BUDGET_S = 0.25  # spent on measuring the peak
-PIECE = 4 << 20
-WORTH_A_THREAD = 32 << 20  # less is copied in the time it takes to disturb the next step
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -96,7 +93,7 @@ class Device:
         array[:] = 0
         return torch.from_numpy(array)
 
-    def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> "Copy":
+    def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> Copy:
         """Begin to copy (target on the host, source) pairs. Weights change only at the end of an
         update, so the copy may go on beside the forward and backward pass of the next one."""
         if self.type == "cuda":
@@ -124,88 +121,6 @@ class Device:
         if self.type == "cuda":
             return int(torch.cuda.mem_get_info(self.torch_device)[0])
         return available_host_bytes()
-
-
-class Copy:
-    """A copy to the host that is done."""
-
-    def protect(self) -> None:
-        """Call before the sources change, and the copy will not see it."""
-
-    def wait(self) -> None:
-        """Wait until the targets hold everything."""
-
-
-class SharedCopy(Copy):
-    """A copy from memory to memory, in pieces. A thread works through them while training goes on;
-    if training needs the weights back sooner, it takes a hand in it."""
-
-    def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
-        self._pieces = deque(
-            (target, source, start)
-            for target, source in pairs
-            for start in range(0, source.nbytes, PIECE)
-        )
-        self._lock = threading.Lock()
-        self._num_left = len(self._pieces)
-        self._done = threading.Event()
-        self._error: Exception | None = None
-        if not self._pieces:
-            self._done.set()
-        elif sum(source.nbytes for _, source in pairs) < WORTH_A_THREAD:
-            self._work()
-        else:
-            threading.Thread(target=self._work, name="checkpoint-copy").start()
-
-    def _work(self) -> None:
-        while True:
-            try:
-                target, source, start = self._pieces.popleft()
-            except IndexError:
-                break
-            try:
-                part = slice(start, start + PIECE)
-                np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
-            except Exception as error:  # noqa: BLE001 - for whoever writes the copy
-                self._error = error
-            with self._lock:
-                self._num_left -= 1
-                if self._num_left == 0:
-                    self._done.set()
-        self._done.wait()
-
-    def protect(self) -> None:
-        self._work()
-
-    def wait(self) -> None:
-        self._work()
-        if self._error is not None:
-            raise self._error
-
-
-def as_bytes(tensor: Tensor) -> "np.ndarray[Any, Any]":
-    """The bytes of a contiguous tensor on the host, not copied."""
-    return tensor.detach().view(-1).view(torch.uint8).numpy()
-
-
-class CudaCopy(Copy):
-    """A copy on a stream of its own, while the next forward and backward pass run. Before the
-    weights change it holds the device back, not the host."""
-
-    def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for target, source in pairs:
-                target.copy_(source, non_blocking=True)
-            self._done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._done.record()
-
-    def protect(self) -> None:
-        torch.cuda.current_stream().wait_event(self._done)
-
-    def wait(self) -> None:
-        self._done.synchronize()
 
 
 class CudaTimer:

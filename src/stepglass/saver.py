@@ -27,9 +27,10 @@ from typing import Any
 
 from stepglass import atomic, checkpoint, checkpoint_dir, units
 from stepglass.checkpoint_dir import Contents, Retention
-from stepglass.device import Copy, Device, available_host_bytes
+from stepglass.device import Device, available_host_bytes
 from stepglass.errors import StepglassError, os_reason
 from stepglass.fileops import FileOps
+from stepglass.hostcopy import Copy
 from stepglass.lock import RunLock
 from stepglass.runlog import Mark, RunLogWriter
 
