@@ -24,6 +24,8 @@ def test_defaults_are_nanogpts():
     )
     assert cfg.gradient_accumulation_steps == 40
     assert (cfg.bias, cfg.dataset) == (False, "openwebtext")
+    # Not nanoGPT's: the interval does that work.
+    assert (cfg.always_save_checkpoint, cfg.checkpoint_interval) == (False, "auto")
 
 
 @pytest.mark.parametrize(

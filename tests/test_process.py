@@ -101,8 +101,7 @@ def test_a_signal_ends_sampling_after_the_token_with_exit_code_0():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_preparation_and_nothing_half_made_stays(number):
-    fifo_fed = Path("big.txt")
-    with open(fifo_fed, "w") as file:
+    with open("big.txt", "w") as file:
         for _ in range(60):
             file.write("to be or not to be " * 60_000)
     process = subprocess.Popen(

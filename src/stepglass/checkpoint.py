@@ -25,7 +25,7 @@ from stepglass import atomic, checkpoint_dir
 from stepglass.checkpoint_dir import Contents
 from stepglass.device import Device
 from stepglass.errors import CheckpointError
-from stepglass.hostcopy import Copy
+from stepglass.hostcopy import Copy, as_bytes
 
 DTYPE_NAMES = {
     torch.float64: "F64",
@@ -221,7 +221,7 @@ def layout(tensors: dict[str, Tensor]) -> Layout:
 
 def bytes_of(tensor: Tensor) -> memoryview:
     """The bytes of a tensor on the host, not copied."""
-    array: Any = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+    array: Any = as_bytes(tensor.contiguous())
     return memoryview(array)
 
 
