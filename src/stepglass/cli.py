@@ -30,6 +30,8 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
                                      train; nanoGPT's command lines work unchanged
   stepglass sample RUN [--prompt=TEXT ...]
                                      write text with a trained model
+  stepglass explain LOG|RUN|- [--lang=en|de|es|fr] [--lines] [--follow] [--json]
+                                     say what any trainer's log means, and what to change
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
 
 `stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
@@ -43,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         "prepare": prepare,
         "train": train,
         "sample": sample,
+        "explain": explain,
         "runs": runs,
     }
     for stream in (sys.stdout, sys.stderr):
@@ -255,6 +258,21 @@ def _write_samples(
                 print()
                 return
         print()
+
+
+def explain(argv: list[str]) -> None:
+    """Say what a log means."""
+    from stepglass.explain import command  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass explain LOG|RUN|- [--key=value ...]\n")
+        print("\n".join(command.EXPLAIN_SETTINGS.help_lines()))
+        return
+    words, given = command.EXPLAIN_SETTINGS.parse(argv)
+    if len(words) != 1:
+        found = f"found {words}" if words else "found none"
+        raise ConfigError(f"expected one log file, run directory or - for a pipe, {found}")
+    command.explain(words[0], command.EXPLAIN_SETTINGS.build(given), lambda line: print(line))
 
 
 def runs(argv: list[str]) -> None:

@@ -19,6 +19,7 @@ class KnownDevice:
         str, float
     ]  # by number format: bf16 fp16 tf32 fp32; absent where the device has none
     grade: str
+    memory_bytes: float | None = None
 
     def peak_flops(self, number_format: str) -> float | None:
         tflops = self.tflops.get(number_format)
@@ -40,7 +41,10 @@ def find(name: str) -> KnownDevice | None:
             continue
         if all(re.search(rf"\b{re.escape(token)}\b", words) for token in tokens):
             formats = {key: float(row[key]) for key in ("bf16", "fp16", "tf32", "fp32") if row[key]}
-            return KnownDevice(row["name"], formats, row["grade"])
+            memory = re.match(r"[\d.]+", row["mem_gb"])  # the smallest, where there are several
+            return KnownDevice(
+                row["name"], formats, row["grade"], float(memory[0]) * 1e9 if memory else None
+            )
     return None
 
 

@@ -5,6 +5,7 @@
     ├── DataError           text, a prepared data set, a tokenizer
     ├── CheckpointError     a run directory or a checkpoint in it
     ├── DeviceError         a device, a dtype, memory
+    ├── LogError            a log that holds no training
     └── TrainingFailed      exit code 1: the input was fine, the run was not
 
 A message is one line: what is wrong, with the value and the place; what was expected; what to
@@ -32,6 +33,10 @@ class CheckpointError(StepglassError):
 
 class DeviceError(StepglassError):
     """The machine has no such device, number format or memory."""
+
+
+class LogError(StepglassError):
+    """A log cannot be read, or nothing of training is in it."""
 
 
 class TrainingFailed(StepglassError):

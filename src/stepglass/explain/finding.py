@@ -1,0 +1,49 @@
+"""A finding: what a rule says about a log, with the lines and numbers it rests on.
+
+`established`: the log itself proves it. `supported`: the log fits it and little else does.
+`hypothesis`: worth a look, no more. A `note` explains, `advice` saves time or loss, a `problem`
+has spoilt the run.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Status = Literal["established", "supported", "hypothesis"]
+Level = Literal["note", "advice", "problem"]
+Number = float | int | str | None
+LEVELS: dict[Level, int] = {"problem": 0, "advice": 1, "note": 2}
+MOST_CITED = 20
+
+
+@dataclass
+class Finding:
+    """What a rule found. Its words are in the catalogues, by rule and variant."""
+
+    rule: str
+    status: Status
+    level: Level
+    numbers: dict[str, Number] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
+    iters: list[int] = field(default_factory=list)
+    change: dict[str, float | int | bool | str] = field(default_factory=dict)
+    variant: str = "plain"
+    cost_ms: float = 0.0
+    part: int = 0
+
+    def __post_init__(self) -> None:
+        self.lines = sorted(set(self.lines))[:MOST_CITED]
+        self.iters = list(dict.fromkeys(self.iters))[:MOST_CITED]
+
+    def sort_key(self) -> tuple[int, float]:
+        return LEVELS[self.level], -self.cost_ms
+
+
+def nice(value: float, digits: int = 2) -> int:
+    """A number to type: two significant digits.
+
+    >>> nice(2525), nice(615.3), nice(7)
+    (2500, 620, 7)
+    """
+    if value <= 0:
+        return 0
+    return int(float(f"{value:.{digits}g}"))

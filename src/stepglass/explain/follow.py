@@ -1,0 +1,104 @@
+"""`explain --follow`: lines pass through as they come, findings are added as they become true.
+
+Only whole lines are read; a finding is said once. What can only be known at the end (the last line
+is an evaluation, the run stopped early) waits for it.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from stepglass.explain import rules, show
+from stepglass.explain.finding import Finding
+from stepglass.explain.study import Study, study
+from stepglass.explain.words import Words
+from stepglass.logs.log import Log
+from stepglass.logs.recognise import Intake
+from stepglass.logs.source import LONGEST
+
+POLL_S = 0.2
+EVERY_S = 1.0  # the rules look again this often, not at every line
+ENOUGH_LINES = 3
+
+
+class Follower:
+    """Takes bytes as they arrive."""
+
+    def __init__(
+        self,
+        words: Words,
+        device: str | None,
+        say: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._words = words
+        self._device = device
+        self._say = say
+        self._now = now
+        self._intake = Intake()
+        self._rest = b""
+        self._said: set[tuple[str, str]] = set()
+        self._next_look = 0.0
+
+    def feed(self, data: bytes, pass_through: Callable[[bytes], None] | None) -> None:
+        """Read what has come; the last line may still be in the making."""
+        whole = self._rest + data
+        end = whole.rfind(b"\n") + 1
+        ready, self._rest = whole[:end], whole[end:][-LONGEST:]
+        if not ready:
+            return
+        if pass_through is not None:
+            pass_through(ready)
+        self._intake.feed(ready.replace(b"\r\n", b"\n"))
+        if self._now() >= self._next_look:
+            self.look()
+
+    def look(self) -> None:
+        """Say what has become true."""
+        self._next_look = self._now() + EVERY_S
+        result = self.study(is_finished=False)
+        if result is None:
+            return
+        for finding in rules.findings(result):
+            self._announce(finding)
+
+    def study(self, is_finished: bool) -> Study | None:
+        log = self._intake.peek()
+        if log is None or all(segment.is_empty() for segment in log.segments):
+            return None
+        return study(log, self._device, is_finished)
+
+    def finish(self, pass_through: Callable[[bytes], None] | None) -> Study | None:
+        """The end of the log: read its last line, and look once more."""
+        if self._rest:
+            if pass_through is not None:
+                pass_through(self._rest)
+            self._intake.feed(self._rest)
+            self._rest = b""
+        self._intake.log()
+        return self.study(is_finished=True)
+
+    def log(self) -> Log:
+        return self._intake.log()
+
+    def _announce(self, finding: Finding) -> None:
+        key = (finding.rule, finding.variant)
+        if key in self._said:
+            return
+        self._said.add(key)
+        for line in show.finding_lines(finding, self._words, len(self._said)):
+            if line:
+                self._say(show.plain_spaces(line))
+
+
+def growing(file: BinaryIO, is_pipe: bool, sleep: Callable[[float], None]) -> Iterator[bytes]:
+    """What a file or a pipe gives: a pipe ends, a file may always grow."""
+    while True:
+        data = file.read1(1 << 16) if hasattr(file, "read1") else file.read(1 << 16)
+        if data:
+            yield data
+        elif is_pipe:
+            return
+        else:
+            yield b""
+            sleep(POLL_S)

@@ -1,0 +1,122 @@
+"""A study as JSON: the contract of `explain --json` (docs/explain.schema.json)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stepglass.explain import rules
+from stepglass.explain.finding import Finding
+from stepglass.explain.study import Part, Study
+from stepglass.explain.timing import Ledger
+from stepglass.explain.words import Words
+
+MOST_SPIKES = 1000
+
+
+def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
+    """Everything that was found, ready for json.dumps."""
+    return {
+        "format": study.log.format,
+        "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
+        "segments": [_segment(part) for part in study.parts],
+        "findings": [_finding(finding, words) for finding in found],
+        "cannot_show": [cannot_text(words, key) for key in rules.cannot_show(study)],
+    }
+
+
+def cannot_text(words: Words, key: str) -> str:
+    return words.text("cannot-" + key.replace(".", "-"))
+
+
+def _segment(part: Part) -> dict[str, Any]:
+    timing, segment = part.timing, part.segment
+    _, losses, _ = part.losses
+    best, last = part.best_eval, part.evals[-1] if part.evals else None
+    spikes = timing.spikes
+    if len(spikes) > MOST_SPIKES:
+        keep = sorted(spikes, key=lambda s: -s.excess_ms)[:MOST_SPIKES]
+        spikes = sorted(keep, key=lambda s: s.line)
+    return {
+        "first_iter": segment.first_iter,
+        "last_iter": segment.last_iter,
+        "normal_ms": rounded(timing.normal_ms, 3),
+        "eval_ms": rounded(timing.eval_ms, 3),
+        "checkpoint_ms": rounded(timing.save_ms, 3),
+        "warmup_ms": rounded(timing.warmup_ms, 3),
+        "spikes": [
+            {
+                "iter": s.iter,
+                "line": s.line,
+                "time_ms": rounded(s.time_ms, 3),
+                "excess_ms": rounded(s.excess_ms, 3),
+                "cause": s.cause,
+            }
+            for s in spikes
+        ],
+        "mfu": {
+            "printed_last": rounded(part.mfu.printed_last, 4),
+            "clean": rounded(part.mfu.clean, 4),
+            "corrected": rounded(part.mfu.corrected, 4),
+            "device": part.mfu.device,
+            "peak_tflops": part.mfu.peak_tflops,
+        },
+        "ledger": _ledger(timing.ledger),
+        "loss": {
+            "first": rounded(float(losses[0])) if len(losses) else None,
+            "last": rounded(float(losses[-1])) if len(losses) else None,
+            "best_val": rounded(best.val) if best else None,
+            "best_val_iter": best.iter if best else None,
+            "last_val": rounded(last.val) if last else None,
+            "nan_iter": segment.nan_iter,
+        },
+        "tokens_per_iter": part.tokens_per_iter,
+    }
+
+
+def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
+    if ledger is None:
+        return None
+    return {
+        "basis": ledger.basis,
+        "wall_s": ledger.wall_ms / 1000,
+        "phases": {name: ms / 1000 for name, ms in ledger.phases.items()},
+    }
+
+
+def _finding(finding: Finding, words: Words) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "status": finding.status,
+        "level": finding.level,
+        "segment": finding.part,
+        "iters": finding.iters,
+        "lines": finding.lines,
+        "numbers": {name: plain(value) for name, value in finding.numbers.items()},
+        "change": finding.change,
+        "title": title(finding, words),
+        "text": text(finding, words),
+    }
+
+
+def title(finding: Finding, words: Words) -> str:
+    return words.text(f"rule-{finding.rule}-title", variant=finding.variant, **finding.numbers)
+
+
+def text(finding: Finding, words: Words) -> str:
+    return words.text(f"rule-{finding.rule}-text", variant=finding.variant, **finding.numbers)
+
+
+def plain(value: object) -> object:
+    """Numbers JSON can hold: no NaN, no numpy."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return rounded(value, 6)
+    return value
+
+
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return round(float(value), digits)

@@ -1,0 +1,99 @@
+"""All rules, in the order of their names' list, and what they find in a log."""
+
+from collections.abc import Callable
+
+from stepglass.explain import rules_loss as loss
+from stepglass.explain import rules_speed as speed
+from stepglass.explain import rules_time as time
+from stepglass.explain.finding import Finding
+from stepglass.explain.study import Part, Study
+
+RULES: dict[str, Callable[[Part], list[Finding]]] = {
+    "eval-inside-iteration": time.eval_inside_iteration,
+    "mfu-echo": time.mfu_echo,
+    "warm-up": time.warm_up,
+    "mfu-wrong-peak": speed.mfu_wrong_peak,
+    "small-kernels": speed.small_kernels,
+    "accumulation-waste": speed.accumulation_waste,
+    "slow-path": speed.slow_path,
+    "data-bound": speed.data_bound,
+    "periodic-stall": time.periodic_stall,
+    "slowdown": time.slowdown,
+    "eval-too-expensive": time.eval_too_expensive,
+    "eval-noise": loss.eval_noise,
+    "checkpoint-interval": time.checkpoint_interval,
+    "overfitting": loss.overfitting,
+    "best-checkpoint-lost": loss.best_checkpoint_lost,
+    "stopped-early": loss.stopped_early,
+    "schedule-mismatch": loss.schedule_mismatch,
+    "nan-loss": loss.nan_loss,
+    "divergence": loss.divergence,
+    "loss-spike": loss.loss_spike,
+    "initial-loss": loss.initial_loss,
+    "plateau": loss.plateau,
+    "data-budget": loss.data_budget,
+    "out-of-memory": speed.out_of_memory,
+    "contradiction": speed.contradiction,
+    "unexplained-stall": time.unexplained_stall,
+    "last-line-is-eval": time.last_line_is_eval,
+}
+
+
+def findings(study: Study) -> list[Finding]:
+    """What every rule says, the costliest first. A restart does not repeat a finding."""
+    found: dict[tuple[str, str], Finding] = {}
+    for part in study.parts:
+        for name, rule in RULES.items():
+            for finding in rule(part):
+                assert finding.rule == name
+                finding.part = part.number
+                key = (finding.rule, finding.variant)
+                before = found.get(key)
+                if before is None or finding.cost_ms > before.cost_ms:
+                    found[key] = finding
+    return sorted(found.values(), key=Finding.sort_key)
+
+
+def cannot_show(study: Study) -> list[str]:
+    """What a log like this one cannot tell: keys of the catalogues."""
+    log, parts = study.log, study.parts
+    keys = []
+    if log.format == "nanogpt":
+        keys.append("data-wait")
+        steps = [p.timing for p in parts if p.timing.num_iters]
+        if any(
+            (t.num_iters or 0) > len(p.segment.table) for t, p in zip(steps, parts, strict=False)
+        ):
+            keys.append("unprinted")
+        if any(p.mfu.printed_last is not None and p.mfu.device is None for p in parts):
+            keys.append("device")
+        if any(p.timing.spikes_of("checkpoint") and p.timing.save_ms is None for p in parts):
+            keys.append("split")
+        keys.append("last-micro-batch")
+    elif f"format-{log.format}" in FORMAT_LIMITS:
+        keys.append(f"format-{log.format}")
+    if all(p.timing.ledger is None for p in parts):
+        keys.append("no-times")
+    elif all(
+        p.timing.ledger is None or p.timing.ledger.basis in ("printed", "estimated") for p in parts
+    ):
+        keys.append("wall-clock")
+    if not any(p.segment.evals for p in parts):
+        keys.append("no-evals")
+    return keys
+
+
+FORMAT_LIMITS = {
+    "format-nanochat",
+    "format-modded-nanogpt",
+    "format-llm.c",
+    "format-litgpt",
+    "format-torchtitan",
+    "format-hf-trainer",
+    "format-lightning",
+    "format-composer",
+    "format-lingua",
+    "format-mingpt",
+    "format-char-rnn",
+    "format-megatron",
+}

@@ -1,0 +1,209 @@
+"""All that the rules look at: the log, its reconstruction, and what follows from its settings."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stepglass.explain import mfu, timing
+from stepglass.explain.mfu import Mfu
+from stepglass.explain.timing import Timing
+from stepglass.logs.log import Eval, Log, Segment
+from stepglass.logs.table import Column
+
+# Training tokens of data sets that everyone prepares the same way.
+KNOWN_DATASETS = {
+    "shakespeare_char": 1_003_854,
+    "shakespeare": 301_966,
+    "openwebtext": 9_035_582_198,
+}
+
+
+def finite(value: Any) -> float | None:
+    """A number that can be calculated with, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+@dataclass
+class Part:
+    """A segment and what was found out about it."""
+
+    log: Log
+    segment: Segment
+    timing: Timing
+    mfu: Mfu
+    number: int
+    is_last: bool
+    is_finished: bool = True  # False while a log is still being followed
+
+    def setting(self, name: str) -> Any:
+        return self.segment.setting(name)
+
+    def number_setting(self, name: str) -> float | None:
+        return finite(self.segment.setting(name))
+
+    def fact(self, name: str) -> float | None:
+        return finite(self.segment.facts.get(name))
+
+    def column(self, name: str) -> Column:
+        return self.segment.table.column(name)
+
+    @cached_property
+    def evals(self) -> list[Eval]:
+        return timing.printed_evals(self.segment)
+
+    @cached_property
+    def best_eval(self) -> Eval | None:
+        return min(self.evals, key=lambda e: e.val or 0.0) if self.evals else None
+
+    @cached_property
+    def losses(self) -> tuple[Column, Column, Column]:
+        """Iterations, losses and lines where the loss is a number."""
+        loss = self.column("loss")
+        known = np.isfinite(loss)
+        return self.column("iter")[known], loss[known], self.column("line")[known]
+
+    @cached_property
+    def loss_sigma(self) -> float | None:
+        """The noise of one printed loss, from the differences of neighbours."""
+        losses = self.losses[1]
+        if len(losses) < 8:
+            return None
+        return float(np.median(np.abs(np.diff(losses)))) / 0.954
+
+    @cached_property
+    def val_se(self) -> float | None:
+        """The standard error of an evaluation: printed, or from the noise of a batch."""
+        printed = [e.val_se for e in self.evals if e.val_se is not None]
+        if printed:
+            return float(np.median(printed))
+        num = self.number_setting("eval_iters")
+        if self.loss_sigma is None or not num or self.log.format != "nanogpt":
+            return None
+        return self.loss_sigma / math.sqrt(num)
+
+    @cached_property
+    def tokens_per_iter(self) -> float | None:
+        stated = self.fact("tokens_per_iter")
+        if stated:
+            return stated
+        sizes = [self.number_setting(k) for k in ("batch_size", "block_size")]
+        accumulation = self.number_setting("gradient_accumulation_steps")
+        if None in sizes or accumulation is None:
+            return None
+        return float(np.prod([s or 0.0 for s in sizes])) * accumulation
+
+    @cached_property
+    def max_iters(self) -> int | None:
+        value = self.number_setting("max_iters")
+        return int(value) if value and value > 0 else None
+
+    @cached_property
+    def has_ended(self) -> bool:
+        """Did the run come to its planned end? A log that was cut says nothing about it."""
+        if not self.is_finished:
+            return False
+        if self.segment.end.get("reason") in ("finished", "max_iters", "done"):
+            return True
+        last = self.segment.last_iter
+        return self.max_iters is not None and last is not None and last >= self.max_iters - 1
+
+    @cached_property
+    def train_tokens(self) -> float | None:
+        """Tokens in the training set."""
+        stated = self.fact("train_tokens")
+        if stated:
+            return stated
+        dataset = self.setting("dataset")
+        if dataset == "shakespeare_char" and self.fact("vocab_size") not in (None, 65.0):
+            return None  # somebody's own text under a known name
+        return KNOWN_DATASETS.get(dataset) if isinstance(dataset, str) else None
+
+    @cached_property
+    def wall_ms(self) -> float | None:
+        return self.timing.ledger.wall_ms if self.timing.ledger else None
+
+    def phase_ms(self, *names: str) -> float:
+        if self.timing.ledger is None:
+            return 0.0
+        return sum(self.timing.ledger.phases.get(name, 0.0) for name in names)
+
+    def line_of_setting(self, name: str) -> list[int]:
+        line = self.segment.config_lines.get(name)
+        return [line] if line else []
+
+    def line_of_fact(self, name: str) -> list[int]:
+        line = self.segment.fact_lines.get(name)
+        return [line] if line else []
+
+    def learning_rate_at(self, iteration: int) -> float | None:
+        """As printed, or by nanoGPT's schedule if the settings are there."""
+        printed = self.column("lr")
+        rows = np.flatnonzero(np.isfinite(printed) & (self.column("iter") <= iteration))
+        if len(rows):
+            return float(printed[rows[-1]])
+        peak = self.number_setting("learning_rate")
+        warmup, decay = self.number_setting("warmup_iters"), self.number_setting("lr_decay_iters")
+        low = self.number_setting("min_lr")
+        if peak is None:
+            return None
+        if self.setting("decay_lr") is False:
+            return peak
+        if warmup is None or decay is None or low is None:
+            return None
+        if iteration < warmup:
+            return peak * (iteration + 1) / (warmup + 1)
+        if iteration > decay or decay <= warmup:
+            return low
+        progress = (iteration - warmup) / (decay - warmup)
+        return low + 0.5 * (1 + math.cos(math.pi * progress)) * (peak - low)
+
+
+@dataclass
+class Study:
+    """A log and all that follows from it."""
+
+    log: Log
+    device: str | None
+    parts: list[Part] = field(default_factory=list)
+
+
+def study(log: Log, device: str | None = None, is_finished: bool = True) -> Study:
+    """Reconstruct every segment."""
+    result = Study(log, device)
+    segments = list(enumerate(log.segments))
+    times = [timing.reconstruct(log, segment, is_first=not n) for n, segment in segments]
+    surest = max(times, key=lambda time: int(time.ordinary.sum()), default=None)
+    for number, segment in segments:
+        time = times[number]
+        if surest is not None and _is_unsure(time, surest):
+            time = timing.reconstruct(log, segment, is_first=not number, normal_ms=surest.normal_ms)
+        is_last = number == len(log.segments) - 1
+        result.parts.append(
+            Part(
+                log,
+                segment,
+                time,
+                mfu.measure(log, segment, time, device),
+                number,
+                is_last=is_last,
+                is_finished=is_finished or not is_last,
+            )
+        )
+    return result
+
+
+def _is_unsure(time: Timing, surest: Timing) -> bool:
+    """Nothing but boundaries, it seems: to be held against what is ordinary elsewhere."""
+    if surest.normal_ms is None or time is surest:
+        return False
+    if time.normal_ms is None:
+        return True
+    return int(time.ordinary.sum()) < 3 and time.normal_ms > timing.SLOW * surest.normal_ms

@@ -1,0 +1,495 @@
+"""Where the time of a segment went, from what its log prints.
+
+nanoGPT's `time` holds whatever happened since the last iteration ended. What an ordinary iteration
+takes is the median of those away from every boundary; the rest of a slow one is its excess, and
+the lines before it say what that was: an evaluation, a checkpoint, the first iteration's warm-up.
+An evaluation and a checkpoint in one excess are told apart by timestamps, or by boundaries that
+have the one without the other; where neither is there, they stay together.
+
+All times are milliseconds. What is not known is None.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from stepglass.logs.log import Eval, Log, Segment
+from stepglass.logs.table import Column
+
+SLOW = 2.0  # times the normal iteration
+SIGMAS = 8.0
+AT_BOUNDARY = 1.5
+NEIGHBOURS = 64
+ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)
+WARM_UP_ITERS = 10
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Spike:
+    """An iteration that took much longer than its neighbours."""
+
+    iter: int
+    line: int
+    time_ms: float
+    excess_ms: float
+    cause: str  # warmup, eval, checkpoint, unexplained; joined with +
+
+
+@dataclass
+class Ledger:
+    """Phases that add up to `wall_ms`."""
+
+    basis: str  # run-log, timestamps, wall-clock, printed, estimated
+    wall_ms: float
+    phases: dict[str, float]
+
+
+@dataclass
+class Timing:
+    """What was found out about one segment."""
+
+    normal_ms: float | None = None
+    sigma_ms: float | None = None
+    spikes: list[Spike] = field(default_factory=list)
+    eval_ms: float | None = None  # a typical evaluation alone
+    save_ms: float | None = None  # a typical checkpoint alone
+    boundary_ms: float | None = None  # a typical excess at a boundary, whatever is in it
+    warmup_ms: float | None = None
+    split_by: str | None = None  # timestamps, contrast, printed
+    eval_interval: int | None = None
+    has_inferred_evals: bool = False  # no evaluation was printed where the time says there was one
+    ordinary: Mask = field(default_factory=lambda: np.zeros(0, bool))
+    times: Column = field(default_factory=lambda: np.zeros(0))
+    stamped_ms: float | None = None  # an ordinary iteration by the timestamps
+    num_iters: int | None = None  # iterations from the first printed to the last
+    ledger: Ledger | None = None
+
+    def spikes_of(self, cause: str) -> list[Spike]:
+        return [spike for spike in self.spikes if cause in spike.cause.split("+")]
+
+
+def reconstruct(
+    log: Log, segment: Segment, is_first: bool = True, normal_ms: float | None = None
+) -> Timing:
+    """What the segment's times say. `normal_ms` is for one that hardly has ordinary iterations."""
+    timing = Timing()
+    timing.times = times_of(segment)
+    iters = segment.table.column("iter")
+    timing.eval_interval = eval_interval(segment)
+    if segment.last_iter is not None and segment.first_iter is not None:
+        timing.num_iters = segment.last_iter - segment.first_iter + 1
+    has_time = np.isfinite(timing.times) & (timing.times > 0)
+    holds_eval = log.time_holds_eval and not np.isfinite(segment.table.column("step_ms")).any()
+    evals = {e.iter for e in segment.evals}
+    at_eval = np.isin(iters, list(evals)) if holds_eval and evals else np.zeros(len(iters), bool)
+    starts = begins_here(segment, is_first)
+    if holds_eval and starts and segment.first_iter == 0:
+        at_eval |= iters == 0  # nanoGPT evaluates at 0, printed or not
+    first = np.zeros(len(iters), bool)
+    if starts and len(first):
+        first[0] = True
+    ordinary = has_time & ~at_eval & ~first
+    ordinary = _without_inferred(
+        timing, segment, iters, ordinary, at_eval, holds_eval, log, normal_ms
+    )
+    timing.ordinary = ordinary
+    if ordinary.any():
+        values = timing.times[ordinary]
+        timing.normal_ms = float(np.median(values))
+        timing.sigma_ms = 1.4826 * float(np.median(np.abs(values - timing.normal_ms)))
+        local = _local_normal(timing.times, ordinary)
+    elif normal_ms is not None and has_time.any():
+        timing.normal_ms, timing.sigma_ms = normal_ms, 0.0
+        local = np.full(len(timing.times), normal_ms)
+    else:
+        _read_printed(timing, segment)
+        timing.ledger = ledger_of(log, segment, timing)
+        return timing
+    excess = timing.times - local
+    floor = SIGMAS * timing.sigma_ms
+    is_slow = has_time & (timing.times >= SLOW * local) & (excess > floor)
+    at_start = _warm_up_rows(iters, is_slow & ~at_eval, first, starts)
+    boundary = has_time & at_eval & (timing.times >= AT_BOUNDARY * local) & (excess > floor)
+    is_slow_update = _slow_updates(segment, timing.times)
+    stall = is_slow & ~at_eval & ~at_start & ~is_slow_update
+    timing.ordinary = ordinary & ~stall & ~at_start
+    saved = {e.iter for e in segment.evals if e.save_line is not None}
+    saved |= {save.iter for save in segment.saves if save.iter is not None}
+    chosen = boundary | stall | (at_start & is_slow)
+    figures = (segment.table.column("line"), iters, timing.times, excess)
+    for row in np.flatnonzero(chosen).tolist():
+        line, iteration, time_ms, excess_ms = (float(column[row]) for column in figures)
+        causes = []
+        if at_start[row]:
+            causes.append("warmup")
+        if at_eval[row]:
+            causes.append("eval")
+            if iteration in saved:
+                causes.append("checkpoint")
+        cause = "+".join(causes) or "unexplained"
+        timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause))
+    _split(timing, segment)
+    _read_printed(timing, segment)
+    timing.stamped_ms = _stamped_ms(segment, timing, iters)
+    timing.ledger = ledger_of(log, segment, timing)
+    return timing
+
+
+def times_of(segment: Segment) -> Column:
+    """Each iteration's time: printed, or from the timestamps around it."""
+    table = segment.table
+    steps_alone = table.column("step_ms")
+    if np.isfinite(steps_alone).any():
+        return steps_alone
+    times = table.column("time_ms")
+    if np.isfinite(times).any() or len(times) < 2:
+        return times
+    stamps, iters = table.column("stamp"), table.column("iter")
+    between = np.full(len(times), np.nan)
+    steps = iters[1:] - iters[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between[1:] = np.where(steps > 0, (stamps[1:] - stamps[:-1]) * 1000 / steps, np.nan)
+    return between
+
+
+def begins_here(segment: Segment, is_first: bool) -> bool:
+    """Is the segment's first line the first of a process? Not if a paste begins in the middle."""
+    if segment.first_iter is None:
+        return False
+    if segment.first_iter <= 1 or "init_from" in segment.facts:
+        return True
+    return not is_first
+
+
+def eval_interval(segment: Segment) -> int | None:
+    """Iterations between two evaluations: as set, or as seen."""
+    setting = segment.setting("eval_interval")
+    if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
+        return setting
+    iters = [e.iter for e in segment.evals]
+    steps = [b - a for a, b in itertools.pairwise(iters) if b > a]
+    if not steps:
+        return None
+    return max(set(steps), key=lambda step: (steps.count(step), -step))
+
+
+def log_interval(iters: Column) -> int | None:
+    """Iterations between two printed ones, the usual."""
+    steps = np.diff(iters)
+    steps = steps[steps > 0]
+    if not len(steps):
+        return None
+    values, counts = np.unique(steps, return_counts=True)
+    return int(values[counts.argmax()])
+
+
+def _without_inferred(
+    timing: Timing,
+    segment: Segment,
+    iters: Column,
+    ordinary: Mask,
+    at_eval: Mask,
+    holds_eval: bool,
+    log: Log,
+    reference: float | None,
+) -> Mask:
+    """Take out boundaries whose evaluation was not printed, or cut from the paste."""
+    if not holds_eval or not ordinary.any():
+        return ordinary
+    times = timing.times
+    normal = reference or float(np.median(times[ordinary]))
+    slow = ordinary & (times >= SLOW * normal) & (iters > 0)
+    if not slow.any():
+        return ordinary
+    interval = timing.eval_interval
+    seen_elsewhere = {e.iter for s in log.segments for e in s.evals}
+    if interval:
+        inferred = slow & (iters % interval == 0)
+    elif seen_elsewhere:
+        inferred = slow & np.isin(iters, list(seen_elsewhere))
+    else:
+        inferred = slow & _on_a_grid(iters, slow, ordinary)
+    if inferred.any():
+        at_eval |= inferred
+        timing.has_inferred_evals = True
+    kept: Mask = ordinary & ~inferred
+    return kept
+
+
+def _on_a_grid(iters: Column, slow: Mask, ordinary: Mask) -> Mask:
+    """Slow iterations at multiples of one round number, and none of its multiples ordinary."""
+    none = np.zeros(len(iters), bool)
+    step = log_interval(iters[ordinary]) or 1
+    grid = math.gcd(*(int(i) for i in iters[slow]))
+    if slow.sum() == 1:
+        grid = next((r for r in ROUND if grid % r == 0), 0)
+    if grid < 2 * step or not grid:
+        return none
+    on_grid = ordinary & (iters % grid == 0) & (iters > 0)
+    is_grid = bool((on_grid == (slow & ordinary)).all()) and bool((ordinary & ~slow).any())
+    return slow if is_grid else none
+
+
+def _local_normal(times: Column, ordinary: Mask) -> Column:
+    """What an ordinary iteration took thereabouts: a run may slow down over hours."""
+    rows = np.flatnonzero(ordinary)
+    if len(rows) <= 2 * NEIGHBOURS:
+        return np.full(len(times), float(np.median(times[rows])))
+    whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few share their neighbours' figure
+    parts = rows[:whole].reshape(-1, NEIGHBOURS)
+    medians = np.median(times[parts], axis=1)
+    starts = parts[:, 0]
+    which = np.maximum(np.searchsorted(starts, np.arange(len(times)), side="right") - 1, 0)
+    return medians[which]
+
+
+def _warm_up_rows(iters: Column, slow: Mask, first: Mask, starts: bool) -> Mask:
+    """The first iteration, and those right after it that are slow as well."""
+    rows = first.copy()
+    if starts and len(iters):
+        for row in range(1, len(iters)):
+            if not slow[row] or iters[row] - iters[0] > WARM_UP_ITERS or not rows[row - 1]:
+                break
+            rows[row] = True
+    return rows
+
+
+def _slow_updates(segment: Segment, times: Column) -> Mask:
+    """litgpt prints micro-batches: those with an update take longer, and that is no stall."""
+    is_update = segment.table.column("is_update") == 1
+    if not is_update.any() or is_update.all():
+        return np.zeros(len(times), bool)
+    usual = float(np.nanmedian(times[is_update]))
+    mask: Mask = is_update & (times < SLOW * usual)
+    return mask
+
+
+def _split(timing: Timing, segment: Segment) -> None:
+    """What of the boundaries' excess was evaluation, and what checkpoint."""
+    plain = [s for s in timing.spikes if s.cause == "eval"]
+    saved = [s for s in timing.spikes if s.cause == "eval+checkpoint"]
+    both = plain + saved
+    if both:
+        timing.boundary_ms = float(np.median([s.excess_ms for s in both]))
+    by_stamps = _by_timestamps(timing, segment, both)
+    if by_stamps:
+        timing.split_by = "timestamps"
+        timing.eval_ms = float(np.median([eval_ms for eval_ms, _ in by_stamps]))
+        saves = [save_ms for _, save_ms in by_stamps if save_ms is not None]
+        timing.save_ms = float(np.median(saves)) if saves else None
+    elif plain:
+        timing.split_by = "contrast"
+        timing.eval_ms = float(np.median([s.excess_ms for s in plain]))
+        if saved:
+            with_save = float(np.median([s.excess_ms for s in saved]))
+            timing.save_ms = max(0.0, with_save - timing.eval_ms)
+    first = [s for s in timing.spikes if s.cause.startswith("warmup")]
+    if first:
+        evaluations = [s for s in first if "eval" in s.cause]
+        total = sum(s.excess_ms for s in first)
+        if not evaluations:
+            timing.warmup_ms = total
+        elif timing.eval_ms is not None:
+            timing.warmup_ms = max(0.0, total - timing.eval_ms)
+
+
+def _by_timestamps(
+    timing: Timing, segment: Segment, spikes: list[Spike]
+) -> list[tuple[float, float | None]]:
+    """Evaluation and checkpoint of each boundary, from the times its lines were printed.
+
+    Two views of the evaluation, each as good as the clock's resolution: up to its line, and all
+    that was not after it.
+    """
+    table, normal = segment.table, timing.normal_ms or 0.0
+    stamps, iters = table.column("stamp"), table.column("iter")
+    evaluations = {e.iter: e for e in segment.evals if e.stamp is not None}
+    if not evaluations or not np.isfinite(stamps).any():
+        return []
+    rows = {int(line): row for row, line in enumerate(table.column("line"))}
+    result: list[tuple[float, float | None]] = []
+    for spike in spikes:
+        row, evaluation = rows[spike.line], evaluations.get(spike.iter)
+        if evaluation is None or evaluation.stamp is None or not np.isfinite(stamps[row]):
+            continue
+        if evaluation.save_line is None:
+            result.append((spike.excess_ms, None))
+            continue
+        after = (stamps[row] - evaluation.stamp) * 1000 - normal
+        views = [spike.excess_ms - after]
+        if row and np.isfinite(stamps[row - 1]):
+            between = iters[row] - iters[row - 1] - 1
+            views.append((evaluation.stamp - stamps[row - 1]) * 1000 - between * normal)
+        eval_ms = min(max(0.0, float(np.mean(views))), spike.excess_ms)
+        result.append((eval_ms, spike.excess_ms - eval_ms))
+    return result
+
+
+def _read_printed(timing: Timing, segment: Segment) -> None:
+    """Trainers that print what an evaluation or a checkpoint took."""
+    printed = [e.time_ms for e in segment.evals if e.time_ms is not None]
+    if printed:
+        timing.eval_ms, timing.split_by = float(np.median(printed)), "printed"
+    saves = [s.time_ms for s in segment.saves if s.time_ms is not None]
+    if saves:
+        timing.save_ms = float(np.median(saves))
+
+
+def _stamped_ms(segment: Segment, timing: Timing, iters: Column) -> float | None:
+    """An ordinary iteration by the wall clock, where nothing but ordinary ones lie between."""
+    stamps = segment.table.column("stamp")
+    known = np.flatnonzero(np.isfinite(stamps) & timing.ordinary)
+    if len(known) < 5 or not np.isfinite(segment.table.column("time_ms")).any():
+        return None
+    rates = []
+    spans = []
+    for a, b in itertools.pairwise(known):
+        if b == a + 1 and iters[b] > iters[a]:
+            rates.append((stamps[b] - stamps[a]) * 1000 / (iters[b] - iters[a]))
+            spans.append(stamps[b] - stamps[a])
+    # A clock that shows seconds says little about a few of them.
+    return float(np.mean(rates)) if len(rates) >= 4 and sum(spans) >= 10 else None
+
+
+# -- the ledger ---------------------------------------------------------------------------------
+
+
+def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
+    """Phases that sum to the wall clock, what no line accounts for among them."""
+    whole = segment.end.get("ledger")
+    if isinstance(whole, dict) and isinstance(whole.get("phases"), dict):
+        phases = {k: float(v) for k, v in whole["phases"].items() if isinstance(v, int | float)}
+        return Ledger("run-log", sum(phases.values()), _nonzero(phases))
+    if segment.phases:
+        return Ledger("run-log", sum(segment.phases.values()), _nonzero(segment.phases))
+    phases, covered = _phases(log, segment, timing)
+    wall = _wall(segment, timing)
+    if wall is None:
+        if not phases:
+            return None
+        total = sum(phases.values())
+        return Ledger("printed" if covered else "estimated", total, phases) if total else None
+    basis, wall_ms = wall
+    if wall_ms <= 0:
+        return None
+    known = sum(phases.values())
+    if known > wall_ms and "step" in phases:  # unprinted iterations are estimates: they give way
+        phases["step"] = max(0.0, phases["step"] - (known - wall_ms))
+        known = sum(phases.values())
+    if known > wall_ms:
+        return Ledger("printed" if covered else "estimated", known, phases)
+    phases["unattributed"] = wall_ms - known
+    return Ledger(basis, wall_ms, _nonzero(phases))
+
+
+def _nonzero(phases: dict[str, float]) -> dict[str, float]:
+    return {name: ms for name, ms in phases.items() if ms > 0}
+
+
+def _wall(segment: Segment, timing: Timing) -> tuple[str, float] | None:
+    end_ms = segment.end.get("wall_ms")
+    if isinstance(end_ms, int | float) and end_ms > 0:
+        return "wall-clock", float(end_ms)
+    if segment.facts.get("wall_ms"):
+        return "wall-clock", float(segment.facts["wall_ms"])
+    if segment.first_stamp is not None and segment.last_stamp is not None:
+        span = (segment.last_stamp - segment.first_stamp) * 1000
+        if span > 0:
+            return "timestamps", span
+    return None
+
+
+def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], bool]:
+    """What the lines account for, and whether every iteration was printed."""
+    phases: dict[str, float] = {}
+    table = segment.table
+    if "train_ms" in segment.facts:  # Composer keeps the books itself
+        val_ms = float(segment.facts.get("val_ms") or 0.0)
+        return {"step": float(segment.facts["train_ms"]), "eval": val_ms}, True
+    printed = table.num_times
+    by_stamps = not printed
+    covered = timing.num_iters is not None and printed >= timing.num_iters
+    if timing.normal_ms is not None and timing.num_iters is not None and segment.has_iter_numbers:
+        if by_stamps:
+            spent = float(np.nansum(timing.times[timing.ordinary]))
+            steps = np.diff(table.column("iter"), prepend=np.nan)
+            spent = float(np.nansum((timing.times * steps)[timing.ordinary]))
+            phases["step"] = spent
+        else:
+            excess = sum(s.excess_ms for s in timing.spikes)
+            unprinted = max(0, timing.num_iters - len(table))
+            phases["step"] = table.time_sum_ms - excess + unprinted * timing.normal_ms
+            if segment.first_stamp is not None and _starts_with_iteration(segment):
+                phases["step"] -= timing.normal_ms  # it ended when the clock began
+        _charge_spikes(phases, timing)
+    elif printed:
+        phases["step"] = table.time_sum_ms
+    data = table.column("data_ms")
+    if np.isfinite(data).any() and timing.num_iters:
+        phases["data"] = float(np.nanmean(data)) * max(timing.num_iters, 1)
+    if not log.time_holds_eval:
+        evaluations = [e.time_ms for e in segment.evals if e.time_ms is not None]
+        if evaluations:
+            phases["eval"] = phases.get("eval", 0.0) + float(sum(evaluations))
+        saves = [s.time_ms for s in segment.saves if s.time_ms is not None]
+        if saves:
+            phases["checkpoint"] = phases.get("checkpoint", 0.0) + float(sum(saves))
+    else:
+        _charge_unprinted_evals(phases, segment, timing)
+    return _nonzero(phases), covered
+
+
+def _starts_with_iteration(segment: Segment) -> bool:
+    stamps = segment.table.column("stamp")
+    return bool(len(stamps)) and stamps[0] == segment.first_stamp
+
+
+def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
+    def charge(name: str, ms: float) -> None:
+        phases[name] = phases.get(name, 0.0) + ms
+
+    for spike in timing.spikes:
+        causes = set(spike.cause.split("+"))
+        left = spike.excess_ms
+        if "warmup" in causes:
+            if timing.warmup_ms is None:
+                charge("warmup+eval" if "eval" in causes else "warmup", left)
+                continue
+            share = min(left, timing.warmup_ms)
+            charge("warmup", share)
+            left -= share
+        if {"eval", "checkpoint"} <= causes:
+            if timing.eval_ms is None or timing.save_ms is None:
+                charge("eval+checkpoint", left)
+            else:
+                part = timing.eval_ms / max(timing.eval_ms + timing.save_ms, 1e-9)
+                charge("eval", left * part)
+                charge("checkpoint", left * (1 - part))
+        elif "eval" in causes:
+            is_split = timing.eval_ms is not None
+            charge("eval" if is_split else "eval+checkpoint", left)
+        elif left > 0 and "unexplained" in causes:
+            charge("stall", left)
+
+
+def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> None:
+    """Evaluations whose iteration was not printed took their time all the same."""
+    typical = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
+    if typical is None:
+        return
+    charged = {s.iter for s in timing.spikes}
+    printed = {int(i) for i in segment.table.column("iter")} if len(segment.evals) else set()
+    unprinted = [e for e in segment.evals if e.iter not in charged and e.iter not in printed]
+    if unprinted:
+        name = "eval" if timing.eval_ms is not None else "eval+checkpoint"
+        phases[name] = phases.get(name, 0.0) + typical * len(unprinted)
+
+
+def printed_evals(segment: Segment) -> list[Eval]:
+    """Evaluations with a finite figure."""
+    return [e for e in segment.evals if e.val is not None and math.isfinite(e.val)]

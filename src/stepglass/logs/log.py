@@ -1,0 +1,323 @@
+"""A log as it was understood: segments of iterations, evaluations, checkpoints and settings.
+
+A segment is one process's life: it ends where the iteration number goes back or where the log says
+that a run was started again. Everything keeps the number of the line it stands on, from 1.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepglass.logs.record import Record
+from stepglass.logs.table import COLUMNS, Column, Table
+
+MOST_NOTES = 20_000  # evaluations, checkpoints or events kept of one segment
+
+
+@dataclass
+class Eval:
+    """An evaluation: `val_loss` may be None where a log elides it."""
+
+    line: int
+    iter: int
+    train_loss: float | None = None
+    val_loss: float | None = None
+    val_se: float | None = None
+    val_bpb: float | None = None
+    time_ms: float | None = None
+    stamp: float | None = None
+    save_line: int | None = None  # of the checkpoint that followed it
+
+    @property
+    def val(self) -> float | None:
+        """The figure to follow: a loss, or bits per byte."""
+        return self.val_loss if self.val_loss is not None else self.val_bpb
+
+
+@dataclass
+class Save:
+    """A checkpoint."""
+
+    line: int
+    iter: int | None = None
+    time_ms: float | None = None
+    stamp: float | None = None
+
+
+@dataclass
+class Event:
+    """Something else that happened."""
+
+    line: int
+    name: str
+    iter: int | None
+    record: Record
+
+
+@dataclass
+class Segment:
+    """One process's part of the log."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    config_lines: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # parameters, device, vocab_size, ...
+    fact_lines: dict[str, int] = field(default_factory=dict)
+    table: Table = field(default_factory=Table)
+    evals: list[Eval] = field(default_factory=list)
+    saves: list[Save] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
+    first_iter: int | None = None
+    last_iter: int | None = None
+    first_line: int | None = None
+    last_line: int | None = None
+    first_stamp: float | None = None
+    last_stamp: float | None = None
+    has_iter_numbers: bool = True
+    nan_iter: int | None = None
+    nan_line: int | None = None
+    num_nan: int = 0
+    last_finite: tuple[int, int, float] | None = None  # line, iter, loss
+    bad_norm_line: int | None = None  # where a gradient norm was no number
+    num_bad_norms: int = 0
+    progress: tuple[int, float] | None = None  # iteration and seconds of the last progress bar
+    end: dict[str, Any] = field(default_factory=dict)
+    end_line: int | None = None
+
+    def is_empty(self) -> bool:
+        return not len(self.table) and not self.evals
+
+    def setting(self, name: str) -> Any:
+        return self.config.get(name)
+
+
+class Log:
+    """Takes records in order and sorts them into segments."""
+
+    def __init__(self) -> None:
+        self.format = ""
+        self.time_holds_eval = False
+        self.segments: list[Segment] = [Segment()]
+        self.num_lines = 0
+        self.num_understood = 0
+        self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
+        self._recent_set: set[tuple[object, ...]] = set()
+        self._is_restart = False
+
+    @property
+    def current(self) -> Segment:
+        return self.segments[-1]
+
+    def add(self, record: Record, line: int, stamp: float | None) -> None:
+        kind = record["kind"]
+        if kind == "iter":
+            self._add_iter(record, line, stamp)
+        elif kind == "eval":
+            self._add_eval(record, line, stamp)
+        elif kind == "checkpoint":
+            self._add_save(record, line, stamp)
+        elif kind == "start":
+            self._add_start(record, line)
+        elif kind == "event":
+            self._add_event(record, line)
+        elif kind == "end":
+            self.current.end.update({k: v for k, v in record.items() if k != "kind"})
+            self.current.end_line = line
+        if stamp is not None:
+            self.current.first_stamp = self.current.first_stamp or stamp
+            self.current.last_stamp = stamp
+
+    def add_block(self, columns: dict[str, Column], notes: list[tuple[int, Record]]) -> None:
+        """Iterations whose numbers rise, later than all before, and the evaluations and
+        checkpoints among them, with their lines."""
+        segment = self._segment_for(int(columns["iter"][0]))
+        for line, record in notes:
+            if record["kind"] == "eval":
+                val, train = record["val_loss"], record["train_loss"]
+                segment.evals.append(Eval(line, record["iter"], train, val))
+            elif segment.evals:
+                segment.evals[-1].save_line = line
+                segment.saves.append(Save(line, segment.evals[-1].iter))
+            else:
+                segment.saves.append(Save(line))
+        self._limit(segment)
+        loss = columns["loss"]
+        segment.table.add_block(columns)
+        first, last = int(columns["iter"][0]), int(columns["iter"][-1])
+        if segment.first_iter is None:
+            segment.first_iter, segment.first_line = first, int(columns["line"][0])
+        segment.last_iter, segment.last_line = last, int(columns["line"][-1])
+        segment.last_finite = (segment.last_line, last, float(loss[-1]))
+
+    def _is_repeat(self, key: tuple[object, ...]) -> bool:
+        """Every rank prints its own copy of a line: one of them counts."""
+        if key in self._recent_set:
+            return True
+        if len(self._recent) == self._recent.maxlen:
+            self._recent_set.discard(self._recent[0])
+        self._recent.append(key)
+        self._recent_set.add(key)
+        return False
+
+    def _segment_for(self, iteration: int) -> Segment:
+        segment = self.current
+        goes_back = segment.last_iter is not None and iteration < segment.last_iter
+        if (goes_back or self._is_restart) and not segment.is_empty():
+            following = Segment()
+            if not self._is_restart:  # nothing was said: the settings are likely the same
+                following.config = dict(segment.config)
+                following.config_lines = dict(segment.config_lines)
+                following.facts = dict(segment.facts)
+                following.fact_lines = dict(segment.fact_lines)
+            self.segments.append(following)
+            self._recent.clear()
+            self._recent_set.clear()
+        self._is_restart = False
+        return self.current
+
+    def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
+        iteration = record.get("global_iter", record.get("iter"))
+        loss, time_ms = record.get("loss"), record.get("time_ms")
+        if iteration is None:
+            self.current.has_iter_numbers = False
+            iteration = len(self.current.table)
+        elif self._is_repeat(("iter", iteration, loss, time_ms, record.get("tok_s"))):
+            return
+        elif iteration == self.current.last_iter and not self._is_restart:
+            return  # another rank's line, with that rank's figures
+        segment = self._segment_for(iteration)
+        if segment.first_iter is None:
+            segment.first_iter, segment.first_line = iteration, line
+        segment.last_iter, segment.last_line = iteration, line
+        if loss is not None:
+            if np.isfinite(loss):
+                segment.last_finite = (
+                    (line, iteration, loss) if not segment.num_nan else (segment.last_finite)
+                )
+            else:
+                segment.num_nan += 1
+                if segment.nan_line is None:
+                    segment.nan_iter, segment.nan_line = iteration, line
+        norm = record.get("grad_norm")
+        if norm is not None and not np.isfinite(norm):
+            segment.num_bad_norms += 1
+            segment.bad_norm_line = segment.bad_norm_line or line
+        for name in ("train_ms", "val_ms", "wall_ms"):  # running totals, where a trainer keeps them
+            if record.get("train_ms") is not None and record.get(name) is not None:
+                segment.facts[name] = record[name]
+        for phase, ms in (record.get("phases") or {}).items():
+            if isinstance(ms, int | float):
+                segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
+        if "max_iters" in record and record["max_iters"] is not None:
+            segment.config.setdefault("max_iters", int(record["max_iters"]))
+            segment.config_lines.setdefault("max_iters", line)
+        row = {name: record.get(name) for name in COLUMNS if name in record}
+        if time_ms is None:
+            row["time_ms"] = self._time_from_progress(record, segment, iteration)
+        if loss is not None and not np.isfinite(loss):
+            row["loss"] = None
+        segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp})
+
+    def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
+        """Progress bars show how long it has taken so far, or a rate."""
+        elapsed, rate = record.get("elapsed_s"), record.get("rate_per_s")
+        before, segment.progress = segment.progress, None
+        if elapsed is not None:
+            segment.progress = (iteration, elapsed)
+            if before is not None and iteration > before[0] and elapsed > before[1]:
+                return float(1000 * (elapsed - before[1]) / (iteration - before[0]))
+        return 1000 / rate if rate else None
+
+    def _add_eval(self, record: Record, line: int, stamp: float | None) -> None:
+        iteration = record.get("iter")
+        if iteration is None:
+            iteration = self.current.last_iter or 0
+        known = {
+            k: record.get(k) for k in ("train_loss", "val_loss", "val_se", "val_bpb", "time_ms")
+        }
+        if self._is_repeat(("eval", iteration, *known.values())):
+            return
+        if self._is_quoted_late(iteration):
+            segment = self.current
+        else:
+            segment = self._segment_for(iteration)
+        if segment.evals and segment.evals[-1].iter == iteration:
+            for name, value in known.items():
+                if value is not None:
+                    setattr(segment.evals[-1], name, value)
+            return
+        if segment.first_line is None:
+            segment.first_line = line
+        segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
+        val = segment.evals[-1].val
+        if val is not None and not np.isfinite(val) and segment.nan_line is None:
+            segment.nan_iter, segment.nan_line = iteration, line
+        self._limit(segment)
+
+    def _limit(self, segment: Segment) -> None:
+        """Half of the evaluations of a very long log will do, but not without the best."""
+        while len(segment.evals) > MOST_NOTES:
+            best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
+            segment.evals = [e for i, e in enumerate(segment.evals) if i % 2 == 0 or e is best]
+        while len(segment.saves) > MOST_NOTES:
+            segment.saves = segment.saves[::2]
+
+    def _is_quoted_late(self, iteration: int) -> bool:
+        """People quote the iterations first and the evaluation that explains one of them later."""
+        segment = self.current
+        if segment.last_iter is None or iteration >= segment.last_iter or self._is_restart:
+            return False
+        if len(segment.table) > 100 or any(e.iter == iteration for e in segment.evals):
+            return False
+        return bool((segment.table.column("iter") == iteration).any())
+
+    def _add_save(self, record: Record, line: int, stamp: float | None) -> None:
+        segment = self.current
+        iteration = record.get("iter")
+        last = segment.evals[-1] if segment.evals else None
+        if iteration is None:
+            is_after = last is not None and (
+                segment.last_iter is None
+                or last.iter >= segment.last_iter
+                or last.line > (segment.last_line or 0)
+            )
+            iteration = last.iter if last is not None and is_after else segment.last_iter
+        if segment.saves and segment.saves[-1].iter == iteration is not None:
+            return
+        segment.saves.append(Save(line, iteration, record.get("time_ms"), stamp))
+        if last is not None and last.iter == iteration:
+            last.save_line = line
+        self._limit(segment)
+
+    def _add_start(self, record: Record, line: int) -> None:
+        says_start = "init_from" in record or "tokens_per_iter" in record
+        if says_start and not self.current.is_empty():
+            self.segments.append(Segment())
+            self._recent.clear()
+            self._recent_set.clear()
+        segment = self.current
+        for key, value in (record.get("config") or {}).items():
+            segment.config[key] = value
+            segment.config_lines[key] = line
+        for key, value in record.items():
+            if key not in ("kind", "config") and value is not None:
+                segment.facts[key] = value
+                segment.fact_lines[key] = line
+
+    def _add_event(self, record: Record, line: int) -> None:
+        segment = self.current
+        if len(segment.events) < MOST_NOTES:
+            iteration = record.get("iter")
+            segment.events.append(
+                Event(line, record["name"], iteration or segment.last_iter, record)
+            )
+
+    def finish(self) -> None:
+        """Drop what holds no training: the header of a run that never began, say."""
+        kept = [segment for segment in self.segments if not segment.is_empty()]
+        if kept and self.segments[-1].is_empty():  # what was said after the last iteration
+            kept[-1].events += self.segments[-1].events
+            kept[-1].end.update(self.segments[-1].end)
+        self.segments = kept or self.segments[:1]

@@ -1,0 +1,277 @@
+"""Whose log is it? Every reader gets the first lines; the one that understands most reads on.
+
+log = read(file)            # a file opened for bytes
+intake = Intake()           # or, for a log that grows:
+intake.feed(block)          #   whole lines
+log = intake.log()          #   as far as it goes
+"""
+
+import re
+from importlib import import_module
+
+from stepglass.errors import LogError
+from stepglass.logs import fast
+from stepglass.logs.common import common
+from stepglass.logs.log import Log
+from stepglass.logs.record import Reader, Record
+from stepglass.logs.source import Readable, blocks, pieces, stamp
+from stepglass.logs.stepglass_log import Console
+
+# Where two understand as much, the first is taken. They are imported when Console, which reads
+# nanoGPT's lines and ours, does not understand what it sees.
+OTHERS = (
+    "stepglass_log.RunLog",
+    "nanochat.Nanochat",
+    "modded.Modded",
+    "llmc.LlmC",
+    "litgpt.LitGPT",
+    "torchtitan.Torchtitan",
+    "huggingface.HFTrainer",
+    "lightning.LightningBar",
+    "lightning.MetricsCsv",
+    "composer.Composer",
+    "lingua.Lingua",
+    "mingpt.MinGPT",
+    "charrnn.CharRNN",
+    "megatron.Megatron",
+    "mlx.MlxLM",
+    "gpt2_simple.Gpt2Fork",
+    "nemo.NeMo",
+    "lightly.LightlyTrain",
+)
+ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
+FEW = 3  # for a log that is followed: time to say something
+LARGEST_DOCUMENT = 1 << 28
+WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
+STEP = re.compile(rb"step (\d{1,15}): train loss (\d+\.\d+), val loss (\d+\.\d+)")
+
+
+def worth(record: Record) -> float:
+    """How much a record says about whose log it is."""
+    return WEIGHT.get(record["kind"], 0.25)
+
+
+class Intake:
+    """Takes blocks of whole lines and keeps what they said."""
+
+    def __init__(self) -> None:
+        self._log = Log()
+        self._candidates: list[Reader] = [Console()]
+        self._scores = [0.0]
+        self._waiting: list[tuple[int, bytes]] = []
+        self._reader: Reader | None = None
+
+    def feed(self, block: bytes) -> None:
+        """Read whole lines."""
+        if self._reader is None:
+            block = self._try_readers(block)
+            if not block:
+                return
+        quick = fast.read(block) if isinstance(self._reader, Console) else None
+        if quick is None:
+            lines = block.split(b"\n")
+            if lines[-1] == b"":
+                lines.pop()
+            for line in lines:
+                self._read_line(self._next_number(), line)
+        else:
+            self._read_quickly(quick)
+
+    def peek(self) -> Log | None:
+        """What was understood so far, of a log that goes on. None while it is not clear whose."""
+        if self._reader is None and max(self._scores) >= 4 * FEW:
+            self._choose(self._best())
+        if self._reader is None:
+            return None
+        self._name_it()
+        return self._log
+
+    def log(self) -> Log:
+        """What was understood, at the end of the log."""
+        if self._reader is None:
+            self._choose(self._best())
+        assert self._reader is not None
+        flush = getattr(self._reader, "flush", None)
+        for record in flush() if flush else []:
+            self._log.add(record, self._log.num_lines, None)
+        self._name_it()
+        return self._log
+
+    def _name_it(self) -> None:
+        assert self._reader is not None
+        self._log.format = self._reader.name
+        self._log.time_holds_eval = self._reader.time_holds_eval
+
+    def _next_number(self) -> int:
+        self._log.num_lines += 1
+        return self._log.num_lines
+
+    def _try_readers(self, block: bytes) -> bytes:
+        """Give lines to all readers until one stands out; returns what is left for that one."""
+        position = 0
+        while position < len(block):
+            end = block.find(b"\n", position) + 1 or len(block)
+            line = block[position:end].rstrip(b"\n")
+            position = end
+            self._waiting.append((self._next_number(), line))
+            self._try_line(line)
+            first, second = sorted([0.0, *self._scores], reverse=True)[:2]
+            if first >= 4 * ENOUGH and second * 3 <= first:
+                self._choose(self._best())
+                return block[position:]
+        return b""
+
+    def _try_line(self, line: bytes) -> None:
+        texts = [text for text in pieces(line) if text]
+        before = sum(self._scores)
+        for text in texts:
+            for number, reader in enumerate(self._candidates):
+                self._scores[number] += sum(worth(record) for record in reader.read(text))
+        if len(self._candidates) == 1 and texts and sum(self._scores) == before:
+            self._call_all_readers()
+
+    def _call_all_readers(self) -> None:
+        """They hear the lines so far as well."""
+        for name in OTHERS:
+            module, reader = name.split(".")
+            made: Reader = getattr(import_module(f"stepglass.logs.{module}"), reader)()
+            self._candidates.append(made)
+            self._scores.append(
+                sum(
+                    worth(record)
+                    for _, line in self._waiting
+                    for text in pieces(line)
+                    for record in made.read(text)
+                )
+            )
+
+    def _best(self) -> int:
+        return max(range(len(self._scores)), key=lambda number: (self._scores[number], -number))
+
+    def _choose(self, number: int) -> None:
+        self._reader = type(self._candidates[number])()
+        waiting, self._waiting = self._waiting, []
+        for line_number, line in waiting:
+            self._read_line(line_number, line)
+
+    def _read_line(self, number: int, line: bytes) -> None:
+        assert self._reader is not None
+        is_understood = False
+        for text in pieces(line):
+            if not text:
+                continue
+            records = self._reader.read(text) or common(text)
+            if records:
+                is_understood = True
+                when = stamp(text)
+                for record in records:
+                    self._log.add(record, number, when)
+        self._log.num_understood += is_understood
+
+    def _read_quickly(self, quick: fast.Block) -> None:
+        log = self._log
+        base = log.num_lines + 1
+        iters = quick.columns["iter"]
+        last = log.current.last_iter
+        is_rising = bool((iters[1:] > iters[:-1]).all()) and (last is None or iters[0] > last)
+        quick.columns["line"] += base
+        # What stands between the iterations says which of them were boundaries: by number, so it
+        # need not be read in step with them, unless a run begins anew among them.
+        notes: list[tuple[int, Record, float | None]] = []
+        for offset, line in quick.slow:
+            found = self._records(line)
+            log.num_understood += bool(found)
+            notes += [(base + offset, record, when) for record, when in found]
+        is_plain = is_rising and all(
+            when is None and (record["kind"] == "checkpoint" or record.get("val_loss") is not None)
+            for _, record, when in notes
+        )
+        log.num_lines += quick.num_lines
+        log.num_understood += len(iters)
+        if is_plain:
+            log.add_block(quick.columns, [(number, record) for number, record, _ in notes])
+        else:
+            self._add_one_by_one(quick, notes)
+
+    def _records(self, line: bytes) -> list[tuple[Record, float | None]]:
+        assert self._reader is not None
+        if self._reader.time_holds_eval:  # nanoGPT's own two lines, which may be a tenth of a log
+            if found := STEP.fullmatch(line):
+                train, val = float(found[2]), float(found[3])
+                record = {"kind": "eval", "iter": int(found[1]), "train_loss": train}
+                return [({**record, "val_loss": val}, None)]
+            if line.startswith(b"saving checkpoint to "):
+                return [({"kind": "checkpoint"}, None)]
+        return [
+            (record, stamp(text))
+            for text in pieces(line)
+            if text
+            for record in (self._reader.read(text) or common(text))
+        ]
+
+    def _add_one_by_one(
+        self, quick: fast.Block, notes: list[tuple[int, Record, float | None]]
+    ) -> None:
+        rows = zip(
+            *(quick.columns[k] for k in ("line", "iter", "loss", "time_ms", "mfu")), strict=True
+        )
+        merged: list[tuple[int, Record, float | None]] = [
+            (
+                int(line),
+                {"kind": "iter", "iter": int(i), "loss": loss, "time_ms": time_ms, "mfu": mfu},
+                None,
+            )
+            for line, i, loss, time_ms, mfu in rows
+        ]
+        for number, record, when in sorted(merged + notes, key=lambda item: item[0]):
+            self._log.add(record, number, when)
+
+
+def read(file: Readable, name: str) -> Log:
+    """The whole of a log. Nothing of training in it is an error that says so."""
+    intake = Intake()
+    held: list[bytes] = []
+    num_held = 0
+    for block in blocks(file):
+        if held or (not num_held and block.lstrip()[:1] == b"{" and b'"log_history"' in block):
+            held.append(block)  # one JSON document: it is read whole
+            if sum(map(len, held)) > LARGEST_DOCUMENT:
+                raise LogError(f"{name}: a trainer_state.json of more than 256 MB is not read")
+        else:
+            num_held = 1
+            intake.feed(block)
+    if held:
+        return _document(b"".join(held), name)
+    log = intake.log()
+    log.finish()
+    if all(segment.is_empty() for segment in log.segments):
+        raise LogError(nothing_found(log, name))
+    return log
+
+
+def _document(data: bytes, name: str) -> Log:
+    from stepglass.logs.huggingface import HFTrainer, trainer_state  # noqa: PLC0415
+
+    text = data.decode("utf-8", "replace")
+    records = trainer_state(text)
+    log = Log()
+    log.format = HFTrainer.name
+    log.num_lines = text.count("\n") + (not text.endswith("\n"))
+    for record in records or []:
+        log.add(record, record.pop("line", 1), None)
+    log.num_understood = log.num_lines if records else 0
+    log.finish()
+    if not records or all(segment.is_empty() for segment in log.segments):
+        raise LogError(f"{name}: the log_history of this trainer_state.json holds no training step")
+    return log
+
+
+def nothing_found(log: Log, name: str) -> str:
+    """Why a file cannot be explained."""
+    if not log.num_lines:
+        return f"{name}: the file is empty; expected a training log"
+    known = "nanoGPT, nanochat, llm.c, litgpt, torchtitan, Hugging Face, Lightning and others"
+    return (
+        f"{name}: no training in its {log.num_lines:,} line{'s' * (log.num_lines != 1)}: expected "
+        f"iterations with a loss or a time, as {known} print them (iter 100: loss 2.1, time 33ms)"
+    )

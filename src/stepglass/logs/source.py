@@ -1,0 +1,127 @@
+"""Bytes of a log, made into whole lines: any size, any encoding, any junk, in little memory.
+
+    with open(path, "rb") as file:
+        for block in blocks(file):      # bytes: whole lines, LF, UTF-8
+            ...
+    for text in pieces(line):           # str: what a terminal would have shown, one piece a rewrite
+
+A line is what ends with a newline. Progress bars rewrite a line with carriage returns: the pieces
+are read one by one and share the line's number. A line longer than `LONGEST` is no log line; the
+rest of it is dropped.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO, Protocol
+
+BLOCK = 1 << 19  # what a core keeps at hand: twice as fast as blocks of 1 MB
+LONGEST = 1 << 16
+BOMS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+QUOTES = re.compile(r"^(?:\s*>)+\s?")
+STAMP = re.compile(
+    r"(?P<year>\d{4}|\d{2})[-/](?P<month>\d{2})[-/](?P<day>\d{2})[ T]"
+    r"(?P<h>\d{2}):(?P<m>\d{2}):(?P<s>\d{2}(?:[.,]\d{1,9})?)"
+)
+
+
+class Readable(Protocol):
+    """A file or a pipe that gives bytes."""
+
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+def blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
+    """The file as blocks of whole lines. The last line may lack its newline."""
+    head = file.read(BLOCK) or b""
+    decode = _decoder(head)
+    rest = b""
+    data = head
+    while data:
+        rest += decode(data) if decode else data
+        end = rest.rfind(b"\n") + 1
+        if end:
+            yield _unix(rest[:end])
+            rest = rest[end:]
+        elif len(rest) > BLOCK + LONGEST:
+            rest = rest[:LONGEST]  # a line without end: its start will do
+        data = file.read(BLOCK) or b""
+    if rest:
+        yield _unix(rest)
+
+
+def _unix(block: bytes) -> bytes:
+    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
+
+
+def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
+    """How to make UTF-8 of it, or None if it is that already. PowerShell's `>` writes UTF-16."""
+    encoding = next((name for bom, name in BOMS.items() if head.startswith(bom)), None)
+    if encoding is None:
+        start = head[:4096]
+        if start.count(0) < len(start) // 3 or not start:
+            return None
+        encoding = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def decode(data: bytes) -> bytes:
+        return decoder.decode(data).replace("\ufeff", "").encode("utf-8", "replace")
+
+    return decode
+
+
+def pieces(line: bytes) -> list[str]:
+    """What the line said, without colours and quote marks; a piece for each rewrite."""
+    text = line[:LONGEST].decode("utf-8", "replace")
+    if "\r" not in text:
+        return [clean(text)]
+    return [clean(piece) for piece in text.split("\r") if piece]
+
+
+def clean(text: str) -> str:
+    """
+    >>> clean("> \\x1b[32m[rank0]:\\x1b[0m step: 1\\0 ")
+    '[rank0]: step: 1'
+    """
+    if not text.isprintable():
+        text = ESCAPES.sub("", text)
+    if ">" in text[:8]:
+        text = QUOTES.sub("", text)
+    return text.strip()
+
+
+def stamp(text: str) -> float | None:
+    """Seconds since 1970 of the time a line carries, or None.
+
+    >>> stamp("2023-03-22 09:32:32 step 3000") - stamp("[23-03-22T09:32:31.5] x")
+    0.5
+    """
+    found = STAMP.search(text[:160])
+    if not found:
+        return None
+    year = int(found["year"])
+    seconds = float(found["s"].replace(",", "."))
+    try:
+        minute = datetime(
+            year + 2000 if year < 100 else year,
+            int(found["month"]),
+            int(found["day"]),
+            int(found["h"]),
+            int(found["m"]),
+            tzinfo=UTC,
+        )
+    except ValueError:
+        return None
+    return minute.timestamp() + seconds

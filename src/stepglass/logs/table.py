@@ -1,0 +1,131 @@
+"""The iterations of a run as columns of numbers, in bounded memory.
+
+Up to `CAPACITY` rows every printed iteration is kept. Beyond that ordinary ones are thinned evenly
+(every second, every fourth, ...) and slow ones stay: a spike is what people ask about. Counts and
+sums are of all of them. A number that was not printed is NaN.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+# `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said.
+COLUMNS = (
+    "n",
+    "line",
+    "iter",
+    "loss",
+    "time_ms",
+    "mfu",
+    "prev_mfu",
+    "stamp",
+    "lr",
+    "grad_norm",
+    "tok_s",
+    "data_ms",
+    "is_update",
+    "step_ms",
+)
+CAPACITY = 1 << 16
+SLOW = 1.5  # times the median: never thinned out
+
+
+class Table:
+    """Grows by rows or by blocks, reads by columns."""
+
+    def __init__(self) -> None:
+        self._blocks: list[dict[str, Column]] = []
+        self._pending: list[dict[str, float | None]] = []
+        self._columns: dict[str, Column] = {}
+        self._size = 0
+        self._stride = 1
+        self._slow_ms = np.inf
+        self._last_mfu = np.nan
+        self._count = 0
+        self._time_sum_ms = 0.0
+        self._num_times = 0
+
+    def __len__(self) -> int:
+        """Iterations printed, kept or not."""
+        return self._count + len(self._pending)
+
+    @property
+    def time_sum_ms(self) -> float:
+        """Of all times printed."""
+        self._flush()
+        return self._time_sum_ms
+
+    @property
+    def num_times(self) -> int:
+        """How many times were printed."""
+        self._flush()
+        return self._num_times
+
+    def add(self, values: dict[str, float | None]) -> None:
+        """One iteration."""
+        self._pending.append(values)
+        if len(self._pending) >= 4096:
+            self._flush()
+
+    def add_block(self, columns: dict[str, Column]) -> None:
+        """Many iterations, in order."""
+        self._flush()
+        self._append(columns)
+
+    def column(self, name: str) -> Column:
+        """One column of the rows that were kept."""
+        self._flush()
+        if name not in self._columns:
+            empty = np.empty(0)
+            parts = [block.get(name, np.full(len(block["n"]), np.nan)) for block in self._blocks]
+            self._columns[name] = np.concatenate([empty, *parts])
+        return self._columns[name]
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        rows, self._pending = self._pending, []
+        self._append(
+            {name: np.array([as_float(row.get(name)) for row in rows]) for name in COLUMNS}
+        )
+
+    def _append(self, block: dict[str, Column]) -> None:
+        self._columns = {}
+        time, mfu = block["time_ms"], block["mfu"]
+        size = len(time)
+        block["n"] = np.arange(self._count, self._count + size, dtype=np.float64)
+        block["prev_mfu"] = np.concatenate([[self._last_mfu], mfu[:-1]])
+        self._last_mfu = mfu[-1]
+        self._count += size
+        is_known = ~np.isnan(time)
+        self._time_sum_ms += float(time[is_known].sum())
+        self._num_times += int(np.count_nonzero(is_known))
+        if self._stride > 1:
+            block = self._thinned(block)
+        self._blocks.append(block)
+        self._size += len(block["n"])
+        while self._size > CAPACITY:
+            self._thin()
+
+    def _thin(self) -> None:
+        times = np.concatenate([block["time_ms"] for block in self._blocks])
+        times = times[np.isfinite(times)]
+        self._stride *= 2
+        self._slow_ms = SLOW * float(np.median(times)) if len(times) else np.inf
+        self._blocks = [self._thinned(block) for block in self._blocks]
+        self._size = sum(len(block["n"]) for block in self._blocks)
+        if self._size > CAPACITY - CAPACITY // 4:  # slow ones are the rule here
+            self._blocks = [{k: v[::2] for k, v in block.items()} for block in self._blocks]
+            self._size = sum(len(block["n"]) for block in self._blocks)
+
+    def _thinned(self, block: dict[str, Column]) -> dict[str, Column]:
+        kept: Mask = block["n"] % self._stride == 0
+        kept |= block["time_ms"] > self._slow_ms
+        rows = np.flatnonzero(kept)
+        return {name: values[rows] for name, values in block.items()}
+
+
+def as_float(value: float | None) -> float:
+    return np.nan if value is None else float(value)
