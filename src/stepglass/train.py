@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from stepglass import checkpoint_dir, clock, device, ledger, saving, units
-from stepglass.errors import DataError, DeviceError, TrainingFailed
+from stepglass.errors import DataError, DeviceError, LogError, TrainingFailed
 from stepglass.evaluate import evaluate
+from stepglass.explain import ending
 from stepglass.optim import lr_at, set_lr
 from stepglass.session import PendingIteration, Session, naming_memory_errors
 
@@ -258,6 +259,8 @@ def summary(s: Session) -> None:
         s.console.say(
             f"best val loss {units.loss(s.state.best_val_loss)} at step {s.state.best_step}"
         )
+    for line in findings(s):
+        s.console.say(line)
     newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     if newest is not None:
         s.console.say(f"newest checkpoint: {newest}")
@@ -266,3 +269,13 @@ def summary(s: Session) -> None:
                 f"go on with: stepglass train --out_dir={shlex.quote(s.cfg.out_dir)} "
                 "--init_from=resume"
             )
+
+
+def findings(s: Session) -> list[str]:
+    """What stands out in the run log. The run is over and saved: nothing here may fail it."""
+    try:
+        return ending.top_findings(s.run_dir)
+    except LogError:
+        return []  # not one iteration was recorded
+    except Exception as error:  # noqa: BLE001
+        return [f"note: the run could not be explained ({type(error).__name__}: {error})"]

@@ -20,7 +20,7 @@ KEEP = 0.9
 MOST_REPLAYED = 20_000
 MOST_STRETCHES = 200
 ROUNDING = 0.01 / 12**0.5  # the standard error of a figure with two decimals
-TOLERANCE = 0.0125  # of a printed 0.01, with room for the rounding of `time`
+TOLERANCE = 0.0105  # of a printed 0.01
 
 
 @dataclass
@@ -37,11 +37,12 @@ class Mfu:
     work: float | None = None  # percent times ms: what an iteration is worth
     largest_error: float | None = None  # of the replay, in percentage points
     num_replayed: int = 0
+    tolerance: float = TOLERANCE
 
     @property
     def is_replayed(self) -> bool:
         """The moving average explains the printed column to the last digit."""
-        return self.largest_error is not None and self.largest_error <= TOLERANCE
+        return self.largest_error is not None and self.largest_error <= self.tolerance
 
 
 def measure(log: Log, segment: Segment, timing: Timing, device: str | None) -> Mfu:
@@ -111,6 +112,8 @@ def _unaverage(mfu: Mfu, segment: Segment, timing: Timing) -> None:
             off = float(np.abs(replayed - printed).max())
             mfu.largest_error = max(off, mfu.largest_error or 0.0)
             mfu.num_replayed += len(printed)
+            shortest = float(times.min())  # printed to 0.01 ms, which is a lot of a short one
+            mfu.tolerance = max(mfu.tolerance, TOLERANCE + work / shortest * 0.005 / shortest)
     if weights and timing.normal_ms and (mfu.largest_error or 0.0) < 0.5:
         mfu.work = total / weights
         mfu.clean = mfu.work / timing.normal_ms

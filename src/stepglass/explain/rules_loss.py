@@ -288,8 +288,10 @@ def nan_loss(part: Part) -> list[Finding]:
     if segment.nan_line is None:
         return []
     times, iters = part.timing.times, part.column("iter")
-    before = times[part.timing.ordinary & (iters < (segment.nan_iter or 0))]
-    after = times[part.timing.ordinary & (iters >= (segment.nan_iter or 0))]
+    spikes = {spike.iter for spike in part.timing.spikes}
+    is_plain = np.isfinite(times) & ~np.isin(iters, list(spikes))
+    before = times[is_plain & (iters < (segment.nan_iter or 0))]
+    after = times[is_plain & (iters >= (segment.nan_iter or 0))]
     faster = None
     if len(before) >= 3 and len(after) >= 2:
         faster = 100 * (1 - float(np.median(after)) / float(np.median(before)))

@@ -21,7 +21,7 @@ def is_on_gpu(part: Part) -> bool:
 
 def mfu_wrong_peak(part: Part) -> list[Finding]:
     mfu = part.mfu
-    if mfu.printed_last is None or mfu.assumed_tflops is None:
+    if mfu.printed_last is None or mfu.assumed_tflops is None or part.log.format == "stepglass":
         return []
     printed = part.column("mfu")
     over = np.flatnonzero(printed > 100)

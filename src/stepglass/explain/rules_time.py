@@ -31,7 +31,7 @@ def spike_lines(part: Part, spikes: list[Spike]) -> list[int]:
 
 def wanted_interval(part: Part) -> int | None:
     """An eval_interval that keeps evaluation, with the checkpoint tied to it, within 5 %."""
-    cost, normal = part.timing.boundary_ms, part.timing.normal_ms
+    cost, normal = part.timing.boundary_ms or part.timing.eval_ms, part.timing.normal_ms
     if not cost or not normal:
         return None
     return nice(cost / normal * (1 - EVAL_BUDGET) / EVAL_BUDGET)
@@ -40,9 +40,10 @@ def wanted_interval(part: Part) -> int | None:
 def eval_share(part: Part) -> float | None:
     """Of the wall clock, once the run is under way."""
     timing = part.timing
-    if timing.boundary_ms and timing.normal_ms and timing.eval_interval:
-        cost = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
-        return cost / (timing.boundary_ms + timing.eval_interval * timing.normal_ms)
+    cost = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
+    boundary = max(cost or 0.0, timing.boundary_ms or 0.0)
+    if cost and timing.normal_ms and timing.eval_interval:
+        return cost / (boundary + timing.eval_interval * timing.normal_ms)
     evals = part.phase_ms("eval", "eval+checkpoint")
     if evals and part.wall_ms and len(part.segment.evals) >= 3:
         return evals / part.wall_ms
@@ -270,17 +271,10 @@ def slowdown(part: Part) -> list[Finding]:
 
 def eval_too_expensive(part: Part) -> list[Finding]:
     share = eval_share(part)
-    if share is None or share <= EVAL_BUDGET:
+    if share is None or share <= 1.05 * EVAL_BUDGET:
         return []
     is_own = part.log.format == "stepglass"
     wanted = wanted_interval(part)
-    if (
-        wanted is None
-        and part.timing.eval_interval
-        and part.timing.eval_ms
-        and part.timing.normal_ms
-    ):
-        wanted = nice(part.timing.eval_ms / part.timing.normal_ms * 19)
     now = part.timing.eval_interval
     change: dict[str, float | int | bool | str] = {}
     if wanted and (now is None or wanted > now):

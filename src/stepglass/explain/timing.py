@@ -93,7 +93,7 @@ def reconstruct(
     first = np.zeros(len(iters), bool)
     if starts and len(first):
         first[0] = True
-    ordinary = has_time & ~at_eval & ~first
+    ordinary = has_time & ~at_eval & ~first & _still_learns(segment, iters)
     ordinary = _without_inferred(
         timing, segment, iters, ordinary, at_eval, holds_eval, log, normal_ms
     )
@@ -138,6 +138,14 @@ def reconstruct(
     timing.stamped_ms = _stamped_ms(segment, timing, iters)
     timing.ledger = ledger_of(log, segment, timing)
     return timing
+
+
+def _still_learns(segment: Segment, iters: Column) -> Mask:
+    """Once the loss is no number, updates may be skipped, and an iteration is no ordinary one."""
+    before: Mask = np.ones(len(iters), bool)
+    if segment.nan_iter is not None:
+        before = iters < segment.nan_iter
+    return before if before.sum() >= 2 else np.ones(len(iters), bool)
 
 
 def times_of(segment: Segment) -> Column:
@@ -202,7 +210,8 @@ def _without_inferred(
     if not holds_eval or not ordinary.any():
         return ordinary
     times = timing.times
-    normal = reference or float(np.median(times[ordinary]))
+    few = np.sort(times[ordinary])  # of two lines, the faster is the ordinary one
+    normal = reference or float(few[(len(few) - 1) // 2])
     slow = ordinary & (times >= SLOW * normal) & (iters > 0)
     if not slow.any():
         return ordinary
