@@ -129,16 +129,18 @@ def _stretches(segment: Segment) -> list[tuple[Column, Column, bool]]:
     joined = usable[1:] & usable[:-1] & (np.diff(n) == 1)
     if step:
         joined &= np.diff(iters) == step
-    result, start, num_rows = [], 0, 0
-    for end in [*np.flatnonzero(~joined).tolist(), len(column) - 1]:
-        # "-100 %" right before it: this is the first measurement, and no average yet.
-        is_beginning = start > 0 and not usable[start - 1] and bool(n[start] - n[start - 1] == 1)
-        if usable[start] and (end > start or is_beginning):
-            last = min(end, start + MOST_REPLAYED)
-            result.append((column[start : last + 1], times[start : last + 1], is_beginning))
-            num_rows += last - start
-        start = end + 1
-        if num_rows > MOST_REPLAYED or len(result) > MOST_STRETCHES:
+    ends = np.append(np.flatnonzero(~joined), len(column) - 1)
+    starts = np.append(0, ends[:-1] + 1)
+    # "-100 %" right before it: this is the first measurement, and no average yet.
+    follows = np.append(False, ~usable[:-1] & (np.diff(n) == 1))[starts]
+    worth_it = np.flatnonzero(usable[starts] & ((ends > starts) | follows))[:MOST_STRETCHES]
+    result, num_rows = [], 0
+    for stretch in worth_it.tolist():
+        start, end = int(starts[stretch]), int(ends[stretch]) + 1
+        end = min(end, start + MOST_REPLAYED)
+        result.append((column[start:end], times[start:end], bool(follows[stretch])))
+        num_rows += end - start
+        if num_rows > MOST_REPLAYED:
             break
     return result
 

@@ -12,6 +12,7 @@ All times are milliseconds. What is not known is None.
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,7 @@ WARM_UP_ITERS = 10
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Spike:
+class Spike(NamedTuple):
     """An iteration that took much longer than its neighbours."""
 
     iter: int
@@ -121,16 +121,14 @@ def reconstruct(
     saved = {e.iter for e in segment.evals if e.save_line is not None}
     saved |= {save.iter for save in segment.saves if save.iter is not None}
     chosen = boundary | stall | (at_start & is_slow)
-    figures = (segment.table.column("line"), iters, timing.times, excess)
-    for row in np.flatnonzero(chosen).tolist():
-        line, iteration, time_ms, excess_ms = (float(column[row]) for column in figures)
-        causes = []
-        if at_start[row]:
-            causes.append("warmup")
-        if at_eval[row]:
-            causes.append("eval")
-            if iteration in saved:
-                causes.append("checkpoint")
+    rows = np.flatnonzero(chosen)
+    figures = (iters, segment.table.column("line"), timing.times, excess, at_start, at_eval)
+    for iteration, line, time_ms, excess_ms, is_start, is_eval in zip(
+        *(column[rows].tolist() for column in figures), strict=True
+    ):
+        causes = ["warmup"] if is_start else []
+        if is_eval:
+            causes += ["eval", "checkpoint"] if iteration in saved else ["eval"]
         cause = "+".join(causes) or "unexplained"
         timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause))
     _split(timing, segment)
@@ -491,12 +489,11 @@ def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: 
     typical = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
     if typical is None:
         return
-    charged = {s.iter for s in timing.spikes}
-    printed = {int(i) for i in segment.table.column("iter")} if len(segment.evals) else set()
-    unprinted = [e for e in segment.evals if e.iter not in charged and e.iter not in printed]
+    iters = np.array([e.iter for e in segment.evals])
+    unprinted = int((~np.isin(iters, segment.table.column("iter"))).sum())
     if unprinted:
         name = "eval" if timing.eval_ms is not None else "eval+checkpoint"
-        phases[name] = phases.get(name, 0.0) + typical * len(unprinted)
+        phases[name] = phases.get(name, 0.0) + typical * unprinted
 
 
 def printed_evals(segment: Segment) -> list[Eval]:

@@ -13,6 +13,7 @@ import numpy as np
 from stepglass.logs.record import Record
 from stepglass.logs.table import COLUMNS, Column, Table
 
+MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
 MOST_NOTES = 20_000  # evaluations, checkpoints or events kept of one segment
 
 
@@ -104,7 +105,6 @@ class Log:
         self.num_understood = 0
         self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
         self._recent_set: set[tuple[object, ...]] = set()
-        self._is_restart = False
 
     @property
     def current(self) -> Segment:
@@ -164,17 +164,16 @@ class Log:
     def _segment_for(self, iteration: int) -> Segment:
         segment = self.current
         goes_back = segment.last_iter is not None and iteration < segment.last_iter
-        if (goes_back or self._is_restart) and not segment.is_empty():
+        has_room = len(self.segments) < MOST_SEGMENTS
+        if goes_back and not segment.is_empty() and has_room:
             following = Segment()
-            if not self._is_restart:  # nothing was said: the settings are likely the same
-                following.config = dict(segment.config)
-                following.config_lines = dict(segment.config_lines)
-                following.facts = dict(segment.facts)
-                following.fact_lines = dict(segment.fact_lines)
+            following.config = dict(segment.config)  # nothing was said: likely the same
+            following.config_lines = dict(segment.config_lines)
+            following.facts = dict(segment.facts)
+            following.fact_lines = dict(segment.fact_lines)
             self.segments.append(following)
             self._recent.clear()
             self._recent_set.clear()
-        self._is_restart = False
         return self.current
 
     def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
@@ -185,7 +184,7 @@ class Log:
             iteration = len(self.current.table)
         elif self._is_repeat(("iter", iteration, loss, time_ms, record.get("tok_s"))):
             return
-        elif iteration == self.current.last_iter and not self._is_restart:
+        elif iteration == self.current.last_iter:
             return  # another rank's line, with that rank's figures
         segment = self._segment_for(iteration)
         if segment.first_iter is None:
@@ -267,7 +266,7 @@ class Log:
     def _is_quoted_late(self, iteration: int) -> bool:
         """People quote the iterations first and the evaluation that explains one of them later."""
         segment = self.current
-        if segment.last_iter is None or iteration >= segment.last_iter or self._is_restart:
+        if segment.last_iter is None or iteration >= segment.last_iter:
             return False
         if len(segment.table) > 100 or any(e.iter == iteration for e in segment.evals):
             return False
@@ -293,7 +292,8 @@ class Log:
 
     def _add_start(self, record: Record, line: int) -> None:
         says_start = "init_from" in record or "tokens_per_iter" in record
-        if says_start and not self.current.is_empty():
+        has_room = len(self.segments) < MOST_SEGMENTS
+        if says_start and not self.current.is_empty() and has_room:
             self.segments.append(Segment())
             self._recent.clear()
             self._recent_set.clear()

@@ -7,6 +7,8 @@ log = intake.log()          #   as far as it goes
 """
 
 import re
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 
 from stepglass.errors import LogError
@@ -41,6 +43,7 @@ OTHERS = (
 )
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
+AHEAD = 2
 LARGEST_DOCUMENT = 1 << 28
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
 STEP = re.compile(rb"step (\d{1,15}): train loss (\d+\.\d+), val loss (\d+\.\d+)")
@@ -61,13 +64,15 @@ class Intake:
         self._waiting: list[tuple[int, bytes]] = []
         self._reader: Reader | None = None
 
-    def feed(self, block: bytes) -> None:
-        """Read whole lines."""
+    def feed(self, block: bytes, ahead: Future[fast.Block | None] | None = None) -> None:
+        """Read whole lines. They may have been read ahead by another thread."""
         if self._reader is None:
-            block = self._try_readers(block)
+            block, ahead = self._try_readers(block), None
             if not block:
                 return
-        quick = fast.read(block) if isinstance(self._reader, Console) else None
+        quick = None
+        if self.is_quick():
+            quick = ahead.result() if ahead else fast.read(block)
         if quick is None:
             lines = block.split(b"\n")
             if lines[-1] == b"":
@@ -76,6 +81,10 @@ class Intake:
                 self._read_line(self._next_number(), line)
         else:
             self._read_quickly(quick)
+
+    def is_quick(self) -> bool:
+        """Lines like nanoGPT's can be read many at once."""
+        return isinstance(self._reader, Console)
 
     def peek(self) -> Log | None:
         """What was understood so far, of a log that goes on. None while it is not clear whose."""
@@ -232,6 +241,9 @@ def read(file: Readable, name: str) -> Log:
     intake = Intake()
     held: list[bytes] = []
     num_held = 0
+    # numpy lets go of Python's lock, so blocks are read beside each other.
+    pool = ThreadPoolExecutor(AHEAD)
+    waiting: deque[tuple[bytes, Future[fast.Block | None] | None]] = deque()
     for block in blocks(file):
         if held or (not num_held and block.lstrip()[:1] == b"{" and b'"log_history"' in block):
             held.append(block)  # one JSON document: it is read whole
@@ -239,7 +251,12 @@ def read(file: Readable, name: str) -> Log:
                 raise LogError(f"{name}: a trainer_state.json of more than 256 MB is not read")
         else:
             num_held = 1
-            intake.feed(block)
+            waiting.append((block, pool.submit(fast.read, block) if intake.is_quick() else None))
+            if len(waiting) > AHEAD or not intake.is_quick():
+                intake.feed(*waiting.popleft())
+    for block, ahead in waiting:
+        intake.feed(block, ahead)
+    pool.shutdown()
     if held:
         return _document(b"".join(held), name)
     log = intake.log()
