@@ -1,6 +1,7 @@
 """nanoGPT's logs: what is hidden in them is recovered, and every slow line gets its cause."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -315,3 +316,108 @@ def test_a_resumed_run_is_a_segment_of_its_own():
 def test_the_replay_is_nanogpts_own_average():
     times = np.array([100.0, 100.0, 1000.0, 100.0])
     assert mfu.replay(1000.0, times, 10.0).tolist() == pytest.approx([10, 10, 9.1, 9.19])
+
+
+# -- what a hostile reader found ----------------------------------------------------------------
+
+
+def test_of_two_ordinary_lines_the_stalled_one_is_not_the_normal_one():
+    result = studied(STALLED.split("\n", 1)[1])  # without its first line
+    assert result.parts[0].timing.normal_ms == pytest.approx(331.7, abs=1)
+    assert causes(result)[240] == "unexplained"
+
+
+@pytest.mark.parametrize("eval_ms", [600.0, 90_000.0])
+def test_a_clock_that_starts_after_the_first_evaluation_takes_nothing_from_the_steps(eval_ms):
+    run = Run(num_iters=201, eval_ms=eval_ms, step_ms=170, has_stamps=True, val_losses=[4, 3, 3.5])
+    ledger = studied(run.text).parts[0].timing.ledger
+    assert ledger.phases["step"] == pytest.approx(run.spent["step"], rel=0.02)
+    assert ledger.wall_ms == pytest.approx(run.wall_ms, rel=0.02)
+
+
+def test_steps_that_are_never_seen_without_an_evaluation_are_not_called_steps():
+    run = Run(num_iters=60, eval_interval=1)
+    ledger = studied(run.text).parts[0].timing.ledger
+    assert "step" not in ledger.phases
+
+
+def test_no_wall_clock_is_claimed_where_evaluations_are_never_timed():
+    run = Run(num_iters=301, eval_interval=33, log_interval=10)
+    text = "\n".join(line for line in run.lines if not line.startswith("iter 0:")) + "\n"
+    result = studied(text)
+    assert result.parts[0].timing.ledger is None
+    assert "evals-unprinted" in rules.cannot_show(result)
+
+
+def test_whole_seconds_do_not_split_off_a_checkpoint_that_is_shorter():
+    run = Run(num_iters=101, always_save=True, eval_ms=5000, save_ms=300, has_stamps=True)
+    coarse = re.sub(r"\.\d{3} ", " ", run.text)
+    timing = studied(coarse).parts[0].timing
+    assert timing.save_ms is None
+    assert timing.ledger.phases["eval+checkpoint"] > 0
+
+
+def test_a_stall_on_a_boundary_is_not_called_evaluation():
+    run = Run(num_iters=201, always_save=True, eval_ms=600, save_ms=50, stalls={100: 30_000})
+    result = studied(run.text)
+    assert causes(result)[100] == "eval+checkpoint+unexplained"
+    phases = result.parts[0].timing.ledger.phases
+    assert phases["stall"] == pytest.approx(30_000, rel=0.05)
+    assert "unexplained-stall" in found(result)
+
+
+def test_a_run_that_crashed_is_not_one_that_ended():
+    header = ["Overriding: max_iters = 100", "Overriding: lr_decay_iters = 100"]
+    run = Run(num_iters=100, header=header, val_losses=[4.0, 3.5, 3.0, 2.5])
+    crash = "Traceback (most recent call last):\nZeroDivisionError: division by zero\n"
+    part = studied(run.text + crash).parts[0]
+    assert not part.has_ended
+    assert part.error.record["detail"] == "ZeroDivisionError: division by zero"
+
+
+def test_memory_that_runs_out_before_the_first_iteration_is_still_explained():
+    text = (
+        "tokens per iteration will be: 16,384\nnumber of parameters: 10.65M\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
+    assert found(studied(text)) == ["out-of-memory"]
+
+
+def test_a_stated_wall_clock_shorter_than_the_printed_times_does_not_shrink_them():
+    run = Run(num_iters=201, log_interval=10)
+    ledger = studied(run.text + "real\t0m1.000s\n").parts[0].timing.ledger
+    assert ledger.phases["step"] == pytest.approx(run.spent["step"], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["[rank0]: ", "0: ", "2024-05-01 10:00:00 ", "INFO:root: ", "train.log: ", "app | "]
+)
+def test_settings_are_read_behind_what_a_launcher_puts_before_them(prefix):
+    run = Run(num_iters=60, header=["Overriding config with config/x.py:", "eval_iters = 7"])
+    text = "".join(prefix + line + "\n" for line in run.lines)
+    assert studied(text).parts[0].setting("eval_iters") == 7
+
+
+def test_a_process_that_has_not_measured_its_mfu_yet_is_a_new_one():
+    first, second = Run(num_iters=60), Run(num_iters=60, seed=1)
+    later = re.sub(r"(iter|step) (\d+):", lambda m: f"{m[1]} {int(m[2]) + 60}:", second.text)
+    assert len(studied(first.text + later).parts) == 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "iter {n}: loss 3.0, time 1e999ms, mfu 1e999%",
+        "iter {n}: loss 3.0, time 1e30ms, mfu 10.00%",
+        "iter {n}: loss 1e308, time 1e300ms, mfu 0.00%",
+        "iter {n}: loss 3.0, time 0.00ms, mfu 0.00%",
+    ],
+)
+def test_absurd_figures_are_no_figures(lines):
+    text = "iter 0: loss 3.0, time 100.00ms, mfu -100.00%\n" + "".join(
+        lines.format(n=n) + "\n" for n in range(1, 30)
+    )
+    result = studied(text)
+    assert result.parts[0].timing.normal_ms in (None, 100.0)
+    for finding in rules.findings(result):
+        assert finding.rule

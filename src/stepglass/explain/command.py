@@ -57,14 +57,18 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
         return
     name, file = opened(target)
     with file:
-        log = recognise.read(file, name)
+        try:
+            log = recognise.read(file, name)
+        except OSError as error:
+            raise LogError(f"{name}: {os_reason(error)}") from error
     tell(study(log, device), cfg, words, name, say)
 
 
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
     found = rules.findings(result)
     if cfg.json:
-        say(json.dumps(output.as_json(result, found, words), indent=2, ensure_ascii=False))
+        answer = output.as_json(result, found, words)
+        say(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
         return
     for line in show.lines(result, found, words, name):
         say(show.plain_spaces(line))
@@ -88,6 +92,8 @@ def checked_device(name: str) -> str | None:
 def opened(target: str) -> tuple[str, BinaryIO]:
     """The log's bytes, and the name to call it by."""
     if target == "-":
+        if sys.stdin is None:
+            raise LogError("-: nothing is piped in; expected a log on standard input")
         return "-", sys.stdin.buffer
     path = log_in(Path(target))
     try:

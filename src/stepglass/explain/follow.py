@@ -4,6 +4,7 @@ Only whole lines are read; a finding is said once. What can only be known at the
 is an evaluation, the run stopped early) waits for it.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -42,15 +43,19 @@ class Follower:
 
     def feed(self, data: bytes, pass_through: Callable[[bytes], None] | None) -> None:
         """Read what has come; the last line may still be in the making."""
+        if pass_through is not None:
+            pass_through(data)
         whole = self._rest + data
         end = whole.rfind(b"\n") + 1
-        ready, self._rest = whole[:end], whole[end:][-LONGEST:]
+        ready, self._rest = whole[:end], whole[end:]
+        if len(self._rest) > LONGEST:  # bars that rewrite themselves, or no text at all
+            ready += self._rest + b"\n"
+            self._rest = b""
         if not ready:
             return
-        if pass_through is not None:
-            pass_through(ready)
         self._intake.feed(ready.replace(b"\r\n", b"\n"))
-        if self._now() >= self._next_look:
+        is_between_lines = not self._rest  # a finding must not be said in the middle of a line
+        if is_between_lines and self._now() >= self._next_look:
             self.look()
 
     def look(self) -> None:
@@ -72,7 +77,7 @@ class Follower:
         """The end of the log: read its last line, and look once more."""
         if self._rest:
             if pass_through is not None:
-                pass_through(self._rest)
+                pass_through(b"\n")
             self._intake.feed(self._rest)
             self._rest = b""
         self._intake.log()
@@ -101,4 +106,6 @@ def growing(file: BinaryIO, is_pipe: bool, sleep: Callable[[float], None]) -> It
             return
         else:
             yield b""
+            if os.fstat(file.fileno()).st_size < file.tell():
+                file.seek(0)  # it was written anew
             sleep(POLL_S)

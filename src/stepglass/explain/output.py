@@ -10,6 +10,8 @@ from stepglass.explain.finding import Finding
 from stepglass.explain.study import Part, Study
 from stepglass.explain.timing import Ledger
 from stepglass.explain.words import Words
+from stepglass.logs.log import Event
+from stepglass.units import printable
 
 MOST_SPIKES = 1000
 
@@ -37,9 +39,11 @@ def _segment(part: Part) -> dict[str, Any]:
     if len(spikes) > MOST_SPIKES:
         keep = sorted(spikes, key=lambda s: -s.excess_ms)[:MOST_SPIKES]
         spikes = sorted(keep, key=lambda s: s.line)
+    has_numbers = segment.has_iter_numbers  # what was counted here is not what the log says
+    error = part.error
     return {
-        "first_iter": segment.first_iter,
-        "last_iter": segment.last_iter,
+        "first_iter": segment.first_iter if has_numbers else None,
+        "last_iter": segment.last_iter if has_numbers else None,
         "normal_ms": rounded(timing.normal_ms, 3),
         "eval_ms": rounded(timing.eval_ms, 3),
         "checkpoint_ms": rounded(timing.save_ms, 3),
@@ -66,12 +70,18 @@ def _segment(part: Part) -> dict[str, Any]:
             "first": rounded(float(losses[0])) if len(losses) else None,
             "last": rounded(float(losses[-1])) if len(losses) else None,
             "best_val": rounded(best.val) if best else None,
-            "best_val_iter": best.iter if best else None,
+            "best_val_iter": best.iter if best and has_numbers else None,
             "last_val": rounded(last.val) if last else None,
-            "nan_iter": segment.nan_iter,
+            "nan_iter": segment.nan_iter if has_numbers else None,
         },
+        "error": {"line": error.line, "text": error_text(error)} if error else None,
         "tokens_per_iter": part.tokens_per_iter,
     }
+
+
+def error_text(error: Event) -> str:
+    """What the log says ended it, fit to print."""
+    return printable(str(error.record.get("detail") or error.name))[:200]
 
 
 def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:

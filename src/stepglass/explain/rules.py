@@ -65,7 +65,8 @@ def cannot_show(study: Study) -> list[str]:
             (t.num_iters or 0) > len(p.segment.table) for t, p in zip(steps, parts, strict=False)
         ):
             keys.append("unprinted")
-        if any(p.mfu.printed_last is not None and p.mfu.device is None for p in parts):
+        unnamed = [p for p in parts if p.mfu.printed_last is not None and p.mfu.device is None]
+        if any(p.setting("device") not in ("cpu", "mps") for p in unnamed):
             keys.append("device")
         if any(p.timing.spikes_of("checkpoint") and p.timing.save_ms is None for p in parts):
             keys.append("split")
@@ -73,7 +74,8 @@ def cannot_show(study: Study) -> list[str]:
     elif f"format-{log.format}" in FORMAT_LIMITS:
         keys.append(f"format-{log.format}")
     if all(p.timing.ledger is None for p in parts):
-        keys.append("no-times")
+        has_times = any(len(p.timing.times) and p.timing.normal_ms is not None for p in parts)
+        keys.append("evals-unprinted" if has_times else "no-times")
     elif all(
         p.timing.ledger is None or p.timing.ledger.basis in ("printed", "estimated") for p in parts
     ):

@@ -114,8 +114,10 @@ def overfitting(part: Part) -> list[Finding]:
             )
         ]
     gap = common["gap_loss"]
-    if len(evals) > 2 or not last.train_loss or gap is None:
-        return []  # with a history the rise above is the test
+    if not last.train_loss or gap is None:
+        return []
+    if len(evals) > 2 and evals.index(best) > 0.7 * (len(evals) - 1):
+        return []  # it still learns something that holds for new text
     if gap < LEAST_GAP or gap < WIDE_GAP * last.train_loss:
         return []
     return [
@@ -197,8 +199,10 @@ def slope(x: Column, y: Column) -> tuple[float, float]:
 
 def stopped_early(part: Part) -> list[Finding]:
     evals = part.evals
-    if not part.has_ended or len(evals) < 5:
+    if not part.has_ended or len(evals) < 5 or part.segment.nan_line is not None:
         return []
+    if part.log.format not in ("nanogpt", "stepglass"):
+        return []  # a linear cooldown falls to its last step by design
     recent = evals[-max(4, len(evals) // 4) :]
     x = np.array([float(e.iter) for e in recent])
     y = np.array([e.val or 0.0 for e in recent])
@@ -265,6 +269,32 @@ def schedule_mismatch(part: Part) -> list[Finding]:
                 lines,
                 change={"lr_decay_iters": int(length)},
                 variant="long" if decay > length else "short",
+            )
+        )
+    rate, low = given["learning_rate"], given["min_lr"]
+    if rate and low is not None and not rate / 40 <= low <= rate / 2.5:
+        found.append(
+            Finding(
+                "schedule-mismatch",
+                "established",
+                "note",
+                {"rate": rate, "low_lr": low},
+                lines,
+                change={"min_lr": float(f"{rate / 10:.3g}")},
+                variant="floor",
+            )
+        )
+    batch, size = part.tokens_per_iter, part.fact("parameters")
+    if rate and batch and size and size > 80e6 and rate >= 5e-4 and batch < 100_000:
+        found.append(
+            Finding(
+                "schedule-mismatch",
+                "supported",
+                "advice",
+                {"rate": rate, "batch_tokens": batch},
+                lines + part.line_of_fact("tokens_per_iter"),
+                change={"learning_rate": float(f"{rate * math.sqrt(batch / 5e5):.2g}")},
+                variant="batch",
             )
         )
     if length and warmup and warmup > 0.1 * length and given["max_iters"]:

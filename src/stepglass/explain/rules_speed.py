@@ -4,7 +4,7 @@ and numbers that contradict each other."""
 import numpy as np
 
 from stepglass import devices
-from stepglass.explain.finding import Finding
+from stepglass.explain.finding import Finding, Number
 from stepglass.explain.study import Part
 from stepglass.logs.nanogpt import PEAK_TFLOPS
 
@@ -193,6 +193,11 @@ def slow_path(part: Part) -> list[Finding]:
 
 
 def data_bound(part: Part) -> list[Finding]:
+    stated = part.fact("data_share")  # lightly-train prints it
+    if stated is not None and stated > 100 * DATA_BUDGET:
+        lines = [part.segment.last_line or 1]
+        numbers: dict[str, Number] = {"data_share": stated / 100, "total_ms": None}
+        return [Finding("data-bound", "established", "advice", numbers, lines, variant="stated")]
     if part.timing.ledger is None:
         return []
     data = part.phase_ms("data")

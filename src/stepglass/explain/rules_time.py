@@ -52,6 +52,7 @@ def eval_share(part: Part) -> float | None:
 
 def eval_inside_iteration(part: Part) -> list[Finding]:
     spikes = [s for s in part.timing.spikes_of("eval") if "warmup" not in s.cause]
+    spikes = [s for s in spikes if not s.stall_ms] or spikes
     if part.log.format != "nanogpt" or not spikes or not part.timing.normal_ms:
         return []
     largest = max(spikes, key=lambda s: s.excess_ms)
@@ -199,12 +200,13 @@ def unexplained_stall(part: Part) -> list[Finding]:
     stalls = part.timing.spikes_of("unexplained")
     if not stalls or not part.timing.normal_ms or regular_spacing(stalls) is not None:
         return []
-    total = sum(s.excess_ms for s in stalls)
+    stalls = [s for s in stalls if s.stall_ms > part.timing.normal_ms]
+    total = sum(s.stall_ms for s in stalls)
     is_long = total >= 1000 or total >= 20 * part.timing.normal_ms
     if not is_long or (part.wall_ms and total < 0.005 * part.wall_ms):
         return []
-    worst = max(stalls, key=lambda s: s.excess_ms)
-    near = part.timing.eval_interval
+    worst = max(stalls, key=lambda s: s.stall_ms)
+    near = part.timing.eval_interval if worst.cause == "unexplained" else None
     return [
         Finding(
             "unexplained-stall",
@@ -214,8 +216,8 @@ def unexplained_stall(part: Part) -> list[Finding]:
                 "count": len(stalls),
                 "iter": worst.iter,
                 "time_ms": worst.time_ms,
-                "normal_ms": part.timing.normal_ms,
-                "excess_ms": worst.excess_ms,
+                "normal_ms": worst.time_ms - worst.stall_ms,
+                "excess_ms": worst.stall_ms,
                 "total_ms": total,
                 "eval_interval": near,
             },
@@ -276,15 +278,18 @@ def eval_too_expensive(part: Part) -> list[Finding]:
     is_own = part.log.format == "stepglass"
     wanted = wanted_interval(part)
     now = part.timing.eval_interval
-    change: dict[str, float | int | bool | str] = {}
-    if wanted and (now is None or wanted > now):
-        change = {"eval_interval": wanted}
     num, eval_iters = len(part.segment.evals), part.number_setting("eval_iters")
-    fewer = (
-        nice(eval_iters * EVAL_BUDGET * (1 - share) / (share * (1 - EVAL_BUDGET)))
-        if eval_iters
-        else 0
-    )
+    fewer = 0
+    if eval_iters:
+        fewer = nice(eval_iters * EVAL_BUDGET * (1 - share) / (share * (1 - EVAL_BUDGET)))
+    change: dict[str, float | int | bool | str] = {}
+    if wanted and part.max_iters and wanted > part.max_iters / 1.5:  # it would evaluate once
+        if fewer >= 2:
+            change = {"eval_iters": fewer}
+        elif now is None or part.max_iters / 4 > now:
+            change = {"eval_interval": nice(part.max_iters / 4)}
+    elif wanted and (now is None or wanted > now):
+        change = {"eval_interval": wanted}
     spikes = [s for s in part.timing.spikes_of("eval")]
     together = part.timing.eval_ms is None
     total = part.phase_ms("eval", "eval+checkpoint")

@@ -7,13 +7,14 @@ import numpy as np
 
 from stepglass.explain import rules
 from stepglass.explain.finding import MOST_CITED, Finding
-from stepglass.explain.output import cannot_text, text, title
+from stepglass.explain.output import cannot_text, error_text, text, title
 from stepglass.explain.sparkline import sparkline
 from stepglass.explain.study import Part, Study
 from stepglass.explain.words import NBSP, Words
 from stepglass.units import printable
 
 WIDTH = 96
+MOST_PARTS = 6
 
 
 def lines(study: Study, found: list[Finding], words: Words, name: str) -> Iterator[str]:
@@ -30,7 +31,8 @@ def lines(study: Study, found: list[Finding], words: Words, name: str) -> Iterat
     )
     if len(study.parts) > 1:
         yield words.text("log-segments", count=len(study.parts))
-    for part in study.parts:
+    shown = study.parts if len(study.parts) <= MOST_PARTS else [*study.parts[:3], study.parts[-1]]
+    for part in shown:
         yield from _part(part, words, len(study.parts) > 1)
     yield ""
     yield words.text("findings-title")
@@ -59,6 +61,8 @@ def _part(part: Part, words: Words, has_title: bool) -> Iterator[str]:
     if part.timing.normal_ms is not None:
         yield words.text("normal-is", normal_ms=part.timing.normal_ms)
     yield from _curves(part, words)
+    if part.error is not None:
+        yield words.text("ends-with", line=part.error.line, detail=error_text(part.error))
     yield from _ledger(part, words)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stepglass.explain import mfu, timing
 from stepglass.explain.mfu import Mfu
 from stepglass.explain.timing import Timing
-from stepglass.logs.log import Eval, Log, Segment
+from stepglass.logs.log import Eval, Event, Log, Segment
 from stepglass.logs.table import Column
 
 # Training tokens of data sets that everyone prepares the same way.
@@ -85,7 +85,7 @@ class Part:
         if printed:
             return float(np.median(printed))
         num = self.number_setting("eval_iters")
-        if self.loss_sigma is None or not num or self.log.format != "nanogpt":
+        if self.loss_sigma is None or not num or num < 1 or self.log.format != "nanogpt":
             return None
         return self.loss_sigma / math.sqrt(num)
 
@@ -106,14 +106,25 @@ class Part:
         return int(value) if value and value > 0 else None
 
     @cached_property
+    def error(self) -> Event | None:
+        """What ended the process, if it was an error and not the plan."""
+        after = self.segment.last_line or 0
+        names = ("error", "oom", "interrupted", "traceback")
+        events = [e for e in self.segment.events if e.name in names and e.line > after]
+        named = [e for e in events if e.name != "traceback"]
+        return (named or events)[-1] if events else None
+
+    @cached_property
     def has_ended(self) -> bool:
         """Did the run come to its planned end? A log that was cut says nothing about it."""
-        if not self.is_finished:
+        if not self.is_finished or self.error is not None:
             return False
         if self.segment.end.get("reason") in ("finished", "max_iters", "done"):
             return True
         last = self.segment.last_iter
-        return self.max_iters is not None and last is not None and last >= self.max_iters - 1
+        if self.max_iters is None or last is None:
+            return False
+        return last >= self.max_iters - (self.log.format != "nanogpt")  # it does one more
 
     @cached_property
     def train_tokens(self) -> float | None:

@@ -20,12 +20,14 @@ import numpy.typing as npt
 from stepglass.logs.log import Eval, Log, Segment
 from stepglass.logs.table import Column
 
-SLOW = 2.0  # times the normal iteration
+SLOW = 1.5  # times the normal iteration
 SIGMAS = 8.0
 AT_BOUNDARY = 1.5
 NEIGHBOURS = 64
 ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)
 WARM_UP_ITERS = 10
+FEW = 4
+MUCH_SLOWER = 3.0  # than other boundaries: more than an evaluation happened there
 
 Mask = npt.NDArray[np.bool_]
 
@@ -38,6 +40,7 @@ class Spike(NamedTuple):
     time_ms: float
     excess_ms: float
     cause: str  # warmup, eval, checkpoint, unexplained; joined with +
+    stall_ms: float = 0.0  # of the excess, what nothing explains
 
 
 @dataclass
@@ -100,8 +103,9 @@ def reconstruct(
     timing.ordinary = ordinary
     if ordinary.any():
         values = timing.times[ordinary]
-        timing.normal_ms = float(np.median(values))
-        timing.sigma_ms = 1.4826 * float(np.median(np.abs(values - timing.normal_ms)))
+        timing.normal_ms = typical(values)
+        near = values[values < 2 * SLOW * timing.normal_ms]  # of few lines one may be a stall
+        timing.sigma_ms = 1.4826 * float(np.median(np.abs(near - timing.normal_ms)))
         local = _local_normal(timing.times, ordinary)
     elif normal_ms is not None and has_time.any():
         timing.normal_ms, timing.sigma_ms = normal_ms, 0.0
@@ -130,7 +134,9 @@ def reconstruct(
         if is_eval:
             causes += ["eval", "checkpoint"] if iteration in saved else ["eval"]
         cause = "+".join(causes) or "unexplained"
-        timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause))
+        stall_ms = 0.0 if causes else excess_ms
+        timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause, stall_ms))
+    _find_stalls_at_boundaries(timing)
     _split(timing, segment)
     _read_printed(timing, segment)
     timing.stamped_ms = _stamped_ms(segment, timing, iters)
@@ -144,6 +150,13 @@ def _still_learns(segment: Segment, iters: Column) -> Mask:
     if segment.nan_iter is not None:
         before = iters < segment.nan_iter
     return before if before.sum() >= 2 else np.ones(len(iters), bool)
+
+
+def typical(values: Column) -> float:
+    """The median. Where few lines lie far apart, the faster ones: slow ones are what is pasted."""
+    few = np.sort(values)
+    low, high = float(few[(len(few) - 1) // 2]), float(few[len(few) // 2])
+    return low if len(few) <= FEW and high > SLOW * low else (low + high) / 2
 
 
 def times_of(segment: Segment) -> Column:
@@ -208,8 +221,7 @@ def _without_inferred(
     if not holds_eval or not ordinary.any():
         return ordinary
     times = timing.times
-    few = np.sort(times[ordinary])  # of two lines, the faster is the ordinary one
-    normal = reference or float(few[(len(few) - 1) // 2])
+    normal = reference or typical(times[ordinary])
     slow = ordinary & (times >= SLOW * normal) & (iters > 0)
     if not slow.any():
         return ordinary
@@ -246,7 +258,7 @@ def _local_normal(times: Column, ordinary: Mask) -> Column:
     """What an ordinary iteration took thereabouts: a run may slow down over hours."""
     rows = np.flatnonzero(ordinary)
     if len(rows) <= 2 * NEIGHBOURS:
-        return np.full(len(times), float(np.median(times[rows])))
+        return np.full(len(times), typical(times[rows]))
     whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few share their neighbours' figure
     parts = rows[:whole].reshape(-1, NEIGHBOURS)
     medians = np.median(times[parts], axis=1)
@@ -276,6 +288,20 @@ def _slow_updates(segment: Segment, times: Column) -> Mask:
     return mask
 
 
+def _find_stalls_at_boundaries(timing: Timing) -> None:
+    """A boundary far slower than the others held more than its evaluation."""
+    usual = [s.excess_ms for s in timing.spikes if s.cause in ("eval", "eval+checkpoint")]
+    if len(usual) < 3:
+        return
+    middle = float(np.median(usual))
+    for index, spike in enumerate(timing.spikes):
+        is_boundary = spike.cause in ("eval", "eval+checkpoint")
+        if is_boundary and spike.excess_ms > MUCH_SLOWER * middle:
+            timing.spikes[index] = spike._replace(
+                cause=spike.cause + "+unexplained", stall_ms=spike.excess_ms - middle
+            )
+
+
 def _split(timing: Timing, segment: Segment) -> None:
     """What of the boundaries' excess was evaluation, and what checkpoint."""
     plain = [s for s in timing.spikes if s.cause == "eval"]
@@ -283,12 +309,11 @@ def _split(timing: Timing, segment: Segment) -> None:
     both = plain + saved
     if both:
         timing.boundary_ms = float(np.median([s.excess_ms for s in both]))
-    by_stamps = _by_timestamps(timing, segment, both)
-    if by_stamps:
+    by_stamps = _by_timestamps(timing, segment, saved)
+    has_contrast = bool(plain) and bool(saved)
+    if by_stamps is not None and not (has_contrast and by_stamps.is_coarse):
         timing.split_by = "timestamps"
-        timing.eval_ms = float(np.median([eval_ms for eval_ms, _ in by_stamps]))
-        saves = [save_ms for _, save_ms in by_stamps if save_ms is not None]
-        timing.save_ms = float(np.median(saves)) if saves else None
+        timing.eval_ms, timing.save_ms = by_stamps.eval_ms, by_stamps.save_ms
     elif plain:
         timing.split_by = "contrast"
         timing.eval_ms = float(np.median([s.excess_ms for s in plain]))
@@ -305,36 +330,45 @@ def _split(timing: Timing, segment: Segment) -> None:
             timing.warmup_ms = max(0.0, total - timing.eval_ms)
 
 
-def _by_timestamps(
-    timing: Timing, segment: Segment, spikes: list[Spike]
-) -> list[tuple[float, float | None]]:
-    """Evaluation and checkpoint of each boundary, from the times its lines were printed.
+class Split(NamedTuple):
+    """An evaluation and a checkpoint, on average."""
+
+    eval_ms: float
+    save_ms: float
+    is_coarse: bool  # the stamps show whole seconds
+
+
+def _by_timestamps(timing: Timing, segment: Segment, spikes: list[Spike]) -> Split | None:
+    """Evaluation and checkpoint, from the times their lines were printed.
 
     Two views of the evaluation, each as good as the clock's resolution: up to its line, and all
-    that was not after it.
+    that was not after it. None if the checkpoint is lost in that resolution.
     """
     table, normal = segment.table, timing.normal_ms or 0.0
     stamps, iters = table.column("stamp"), table.column("iter")
     evaluations = {e.iter: e for e in segment.evals if e.stamp is not None}
     if not evaluations or not np.isfinite(stamps).any():
-        return []
+        return None
     rows = {int(line): row for row, line in enumerate(table.column("line"))}
-    result: list[tuple[float, float | None]] = []
+    evals_ms, saves_ms = [], []
     for spike in spikes:
         row, evaluation = rows[spike.line], evaluations.get(spike.iter)
         if evaluation is None or evaluation.stamp is None or not np.isfinite(stamps[row]):
             continue
-        if evaluation.save_line is None:
-            result.append((spike.excess_ms, None))
-            continue
-        after = (stamps[row] - evaluation.stamp) * 1000 - normal
-        views = [spike.excess_ms - after]
+        views = [spike.excess_ms - ((stamps[row] - evaluation.stamp) * 1000 - normal)]
         if row and np.isfinite(stamps[row - 1]):
             between = iters[row] - iters[row - 1] - 1
             views.append((evaluation.stamp - stamps[row - 1]) * 1000 - between * normal)
-        eval_ms = min(max(0.0, float(np.mean(views))), spike.excess_ms)
-        result.append((eval_ms, spike.excess_ms - eval_ms))
-    return result
+        evals_ms.append(float(np.mean(views)))
+        saves_ms.append(spike.excess_ms - evals_ms[-1])
+    if not evals_ms:
+        return None
+    is_coarse = bool((stamps[np.isfinite(stamps)] % 1 == 0).all())
+    resolution_ms = 1000.0 if is_coarse else 1.0
+    eval_ms, save_ms = float(np.mean(evals_ms)), float(np.mean(saves_ms))
+    if min(eval_ms, save_ms) < 2 * resolution_ms / math.sqrt(len(evals_ms)):
+        return None
+    return Split(eval_ms, save_ms, is_coarse)
 
 
 def _read_printed(timing: Timing, segment: Segment) -> None:
@@ -370,28 +404,29 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
     """Phases that sum to the wall clock, what no line accounts for among them."""
     whole = segment.end.get("ledger")
     if isinstance(whole, dict) and isinstance(whole.get("phases"), dict):
-        phases = {k: float(v) for k, v in whole["phases"].items() if isinstance(v, int | float)}
+        phases = {k: v for k, v in whole["phases"].items() if is_duration(v)}
         return Ledger("run-log", sum(phases.values()), _nonzero(phases))
     if segment.phases:
         return Ledger("run-log", sum(segment.phases.values()), _nonzero(segment.phases))
-    phases, covered = _phases(log, segment, timing)
-    wall = _wall(segment, timing)
-    if wall is None:
-        if not phases:
-            return None
-        total = sum(phases.values())
-        return Ledger("printed" if covered else "estimated", total, phases) if total else None
-    basis, wall_ms = wall
-    if wall_ms <= 0:
-        return None
+    phases, estimated_ms, is_whole = _phases(log, segment, timing)
+    printed_basis = "estimated" if estimated_ms else "printed"
     known = sum(phases.values())
-    if known > wall_ms and "step" in phases:  # unprinted iterations are estimates: they give way
-        phases["step"] = max(0.0, phases["step"] - (known - wall_ms))
-        known = sum(phases.values())
-    if known > wall_ms:
-        return Ledger("printed" if covered else "estimated", known, phases)
-    phases["unattributed"] = wall_ms - known
-    return Ledger(basis, wall_ms, _nonzero(phases))
+    wall = _wall(segment, timing)
+    if wall is None or wall[1] <= 0:
+        return Ledger(printed_basis, known, phases) if known and is_whole else None
+    basis, wall_ms = wall
+    given = min(max(0.0, known - wall_ms), estimated_ms)
+    if known - given > 1.001 * wall_ms:  # what is printed is more than the clock says
+        return Ledger(printed_basis, known, phases) if is_whole else None
+    if given:  # iterations that were not printed are estimates: they give way
+        phases["step"] -= given
+        known -= given
+    phases["unattributed"] = max(0.0, wall_ms - known)
+    return Ledger(basis, sum(phases.values()), _nonzero(phases))
+
+
+def is_duration(ms: object) -> bool:
+    return isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms < 1e15
 
 
 def _nonzero(phases: dict[str, float]) -> dict[str, float]:
@@ -400,41 +435,38 @@ def _nonzero(phases: dict[str, float]) -> dict[str, float]:
 
 def _wall(segment: Segment, timing: Timing) -> tuple[str, float] | None:
     end_ms = segment.end.get("wall_ms")
-    if isinstance(end_ms, int | float) and end_ms > 0:
+    if is_duration(end_ms) and end_ms:
         return "wall-clock", float(end_ms)
     if segment.facts.get("wall_ms"):
         return "wall-clock", float(segment.facts["wall_ms"])
     if segment.first_stamp is not None and segment.last_stamp is not None:
-        span = (segment.last_stamp - segment.first_stamp) * 1000
+        span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
         if span > 0:
             return "timestamps", span
     return None
 
 
-def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], bool]:
-    """What the lines account for, and whether every iteration was printed."""
+def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], float, bool]:
+    """What the lines account for, how much of it is estimated, and whether nothing is missing."""
     phases: dict[str, float] = {}
     table = segment.table
     if "train_ms" in segment.facts:  # Composer keeps the books itself
         val_ms = float(segment.facts.get("val_ms") or 0.0)
-        return {"step": float(segment.facts["train_ms"]), "eval": val_ms}, True
-    printed = table.num_times
-    by_stamps = not printed
-    covered = timing.num_iters is not None and printed >= timing.num_iters
+        return _nonzero({"step": float(segment.facts["train_ms"]), "eval": val_ms}), 0.0, True
+    estimated_ms, is_whole = 0.0, True
     if timing.normal_ms is not None and timing.num_iters is not None and segment.has_iter_numbers:
-        if by_stamps:
-            spent = float(np.nansum(timing.times[timing.ordinary]))
-            steps = np.diff(table.column("iter"), prepend=np.nan)
-            spent = float(np.nansum((timing.times * steps)[timing.ordinary]))
-            phases["step"] = spent
-        else:
+        if table.num_times:
             excess = sum(s.excess_ms for s in timing.spikes)
-            unprinted = max(0, timing.num_iters - len(table))
-            phases["step"] = table.time_sum_ms - excess + unprinted * timing.normal_ms
-            if segment.first_stamp is not None and _starts_with_iteration(segment):
-                phases["step"] -= timing.normal_ms  # it ended when the clock began
+            estimated_ms = max(0, timing.num_iters - table.num_times) * timing.normal_ms
+            printed_ms = _printed_ms(segment, timing)
+            phases["step"] = max(0.0, printed_ms - excess) + estimated_ms
+        else:
+            steps = np.diff(table.column("iter"), prepend=np.nan)
+            phases["step"] = float(np.nansum((timing.times * steps)[timing.ordinary]))
         _charge_spikes(phases, timing)
-    elif printed:
+    elif table.num_times and log.time_holds_eval and segment.evals:
+        phases["unattributed"] = table.time_sum_ms  # steps and evaluations, never apart
+    elif table.num_times:
         phases["step"] = table.time_sum_ms
     data = table.column("data_ms")
     if np.isfinite(data).any() and timing.num_iters:
@@ -447,13 +479,24 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
         if saves:
             phases["checkpoint"] = phases.get("checkpoint", 0.0) + float(sum(saves))
     else:
-        _charge_unprinted_evals(phases, segment, timing)
-    return _nonzero(phases), covered
+        is_whole = _charge_unprinted_evals(phases, segment, timing)
+    return _nonzero(phases), estimated_ms, is_whole
 
 
-def _starts_with_iteration(segment: Segment) -> bool:
-    stamps = segment.table.column("stamp")
-    return bool(len(stamps)) and stamps[0] == segment.first_stamp
+def _printed_ms(segment: Segment, timing: Timing) -> float:
+    """The sum of the times the timing is about: ours are the steps' alone."""
+    steps = segment.table.column("step_ms")
+    return float(np.nansum(steps)) if np.isfinite(steps).any() else segment.table.time_sum_ms
+
+
+def _before_first_stamp(segment: Segment) -> float:
+    """Of the first printed iteration, what had happened when the first stamp was made."""
+    stamps, times = segment.table.column("stamp"), segment.table.column("time_ms")
+    rows = np.flatnonzero(np.isfinite(stamps) & np.isfinite(times))
+    if not len(rows) or segment.first_stamp is None:
+        return 0.0
+    since_ms = (stamps[rows[0]] - segment.first_stamp) * 1000
+    return float(max(0.0, times[rows[0]] - since_ms)) if rows[0] == 0 else 0.0
 
 
 def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
@@ -462,7 +505,9 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
 
     for spike in timing.spikes:
         causes = set(spike.cause.split("+"))
-        left = spike.excess_ms
+        left = spike.excess_ms - spike.stall_ms
+        if spike.stall_ms:
+            charge("stall", spike.stall_ms)
         if "warmup" in causes:
             if timing.warmup_ms is None:
                 charge("warmup+eval" if "eval" in causes else "warmup", left)
@@ -480,20 +525,33 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
         elif "eval" in causes:
             is_split = timing.eval_ms is not None
             charge("eval" if is_split else "eval+checkpoint", left)
-        elif left > 0 and "unexplained" in causes:
-            charge("stall", left)
 
 
-def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> None:
-    """Evaluations whose iteration was not printed took their time all the same."""
-    typical = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
-    if typical is None:
-        return
-    iters = np.array([e.iter for e in segment.evals])
-    unprinted = int((~np.isin(iters, segment.table.column("iter"))).sum())
-    if unprinted:
-        name = "eval" if timing.eval_ms is not None else "eval+checkpoint"
-        phases[name] = phases.get(name, 0.0) + typical * unprinted
+def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> bool:
+    """Evaluations whose iteration was not printed took their time all the same. False if nobody
+    knows how long."""
+    iters = segment.table.column("iter")
+    missing = [e for e in segment.evals if e.iter > 0]
+    missing = [
+        e
+        for e, is_printed in zip(missing, np.isin([e.iter for e in missing], iters), strict=True)
+        if not is_printed
+    ]
+    if segment.first_iter is not None and segment.last_iter is not None:
+        missing = [e for e in missing if segment.first_iter <= e.iter <= segment.last_iter]
+    if not missing:
+        return True
+    if timing.eval_ms is not None:
+        phases["eval"] = phases.get("eval", 0.0) + timing.eval_ms * len(missing)
+        saves = sum(e.save_line is not None for e in missing)
+        if saves and timing.save_ms is not None:
+            phases["checkpoint"] = phases.get("checkpoint", 0.0) + timing.save_ms * saves
+        return not saves or timing.save_ms is not None
+    if timing.boundary_ms is not None:
+        both = phases.get("eval+checkpoint", 0.0)
+        phases["eval+checkpoint"] = both + timing.boundary_ms * len(missing)
+        return True
+    return False
 
 
 def printed_evals(segment: Segment) -> list[Eval]:

@@ -127,6 +127,12 @@ def _run(part: Part, words: Words, rows: list[int]) -> Iterator[str]:
     )
 
 
+def work(tflop: float, words: Words) -> str:
+    """Three digits of it, however small the model."""
+    digits = max(0, 2 - math.floor(math.log10(tflop))) if tflop > 0 else 0
+    return words.number(tflop, min(digits, 9))
+
+
 def _mfu(part: Part, words: Words) -> Iterator[str]:
     """The MFU formula worked through with this log's numbers."""
     mfu, normal = part.mfu, part.timing.normal_ms
@@ -137,7 +143,7 @@ def _mfu(part: Part, words: Words) -> Iterator[str]:
         "line-mfu-worked",
         achieved_tflops=mfu.achieved_tflops,
         normal_ms=normal,
-        work_tflop=words.number(mfu.achieved_tflops * normal / 1000, 3),
+        work_tflop=work(mfu.achieved_tflops * normal / 1000, words),
         assumed_tflops=mfu.assumed_tflops,
         clean_mfu=mfu.clean,
     )
@@ -146,12 +152,12 @@ def _mfu(part: Part, words: Words) -> Iterator[str]:
     parameters, tokens = part.fact("parameters"), part.tokens_per_iter
     if all(shape.values()) and parameters and tokens:
         layers, width, block = (shape[name] or 0.0 for name in names)
-        work = (6 * parameters + 12 * layers * width * block) * tokens / 1e12
+        tflop = (6 * parameters + 12 * layers * width * block) * tokens / 1e12
         yield words.text(
             "line-mfu-formula",
             parameters=parameters,
             tokens=tokens,
-            work_tflop=words.number(work, 3),
+            work_tflop=work(tflop, words),
             **{name: int(value or 0) for name, value in shape.items()},
         )
     if mfu.corrected is not None and mfu.peak_tflops != mfu.assumed_tflops:

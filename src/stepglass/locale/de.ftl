@@ -14,6 +14,7 @@ log-segments = { $count ->
   }
 segment-title = Lauf { $number }: Iterationen { $first } bis { $last }
 normal-is = Eine gewöhnliche Iteration dauert { $normal_ms }.
+ends-with = Das Log endet mit einem Fehler (Zeile { $line }): { $detail }
 loss-row = Loss
 time-row = Zeit
 where-title = Wo die Zeit geblieben ist
@@ -109,9 +110,10 @@ rule-slow-path-text = { $variant ->
   }
 
 rule-data-bound-title = Das Training wartet auf Daten
-rule-data-bound-text = { $data_share } der Arbeitszeit (insgesamt { $total_ms }) vergingen mit Warten auf Batches{ $variant ->
-    [phases] {""}
-   *[plain] {""}: jeweils { $median_ms } im Median, schlimmstenfalls { $worst_ms }
+rule-data-bound-text = { $data_share } der Arbeitszeit vergingen mit Warten auf Batches{ $variant ->
+    [stated] {""}
+    [phases] {""}, insgesamt { $total_ms }
+   *[plain] {""}, insgesamt { $total_ms }: jeweils { $median_ms } im Median, schlimmstenfalls { $worst_ms }
   }. Daten auf einer lokalen Platte oder im Speicher halten und vorauslesen.
 
 rule-periodic-stall-title = Alle { $every } Iterationen ein Hänger, abseits jeder Intervallgrenze
@@ -173,10 +175,14 @@ rule-stopped-early-title = Der Lauf endete, während das Modell noch lernte
 rule-stopped-early-text = Der Validierungs-Loss fiel am Ende noch (step { $last_iter }: { $last_loss }), um etwa { $gain_loss } pro tausend Iterationen, und der Trainings-Loss liegt nicht auffällig tiefer. Ein längerer Lauf mit entsprechend gestrecktem Decay dürfte noch mehr bringen.
 
 rule-schedule-mismatch-title = { $variant ->
+    [batch] Die Lernrate ist hoch für so wenige Tokens pro Iteration
+    [floor] Die Untergrenze der Lernrate ist ungewöhnlich
     [warmup] Der Warmup nimmt einen großen Teil des Laufs ein
    *[other] Der Decay der Lernrate passt nicht zur Länge des Laufs
   }
 rule-schedule-mismatch-text = { $variant ->
+    [floor] min_lr ist { $low_lr } bei einer learning_rate von { $rate }; üblich ist ein Zehntel davon.
+    [batch] learning_rate { $rate } ist auf eine halbe Million Tokens pro Iteration abgestimmt; hier sind es { $batch_tokens }. Weniger Tokens heißt mehr Rauschen im Gradienten: die Lernrate mit der Wurzel skalieren.
     [warmup] Die Lernrate steigt { $warmup_iters } von { $max_iters } Iterationen lang an; üblich sind ein bis zwei Prozent.
     [long] lr_decay_iters ist { $decay_iters }, der Lauf endet aber bei { $max_iters }: Die kleinen Lernraten, bei denen der Loss noch einmal deutlich sinkt, werden nie erreicht.
    *[short] lr_decay_iters ist { $decay_iters }, der Lauf geht aber bis { $max_iters }: Alle Iterationen nach dem Decay laufen mit min_lr.
@@ -279,6 +285,7 @@ cannot-split = Wie sich eine Intervallgrenze auf Evaluation und Checkpoint aufte
 cannot-last-micro-batch = Den Loss einer ganzen Iteration: nanoGPT gibt den des letzten Micro-Batches aus.
 cannot-wall-clock = Was außerhalb der Schleife passiert ist (Importe, Daten, das Ende): Keine Zeile sagt, wann sie ausgegeben wurde.
 cannot-no-times = Wo die Zeit geblieben ist: Dieses Log enthält weder Zeiten noch Zeitstempel.
+cannot-evals-unprinted = Was die Evaluationen gekostet haben, und damit die Laufzeit: Sie liegen auf Iterationen, die nicht ausgegeben werden.
 cannot-no-evals = Ob das Modell generalisiert: In diesem Log gibt es keine Evaluation.
 cannot-format-nanochat = Evaluationen, Samples und Checkpoints: dt und Gesamtzeit von nanochat lassen sie aus; der Loss ist geglättet.
 cannot-format-modded-nanogpt = Was Validierung und Start kosten: Der Timer steht währenddessen.

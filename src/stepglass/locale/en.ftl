@@ -14,6 +14,7 @@ log-segments = { $count ->
   }
 segment-title = Run { $number }: iterations { $first } to { $last }
 normal-is = An ordinary iteration takes { $normal_ms }.
+ends-with = It ends with an error (line { $line }): { $detail }
 loss-row = loss
 time-row = time
 where-title = Where the time went
@@ -109,9 +110,10 @@ rule-slow-path-text = { $variant ->
   }
 
 rule-data-bound-title = Training waits for data
-rule-data-bound-text = Waiting for batches took { $data_share } of the working time, { $total_ms } in all{ $variant ->
-    [phases] {""}
-   *[plain] {""}: { $median_ms } each at the median, { $worst_ms } at worst
+rule-data-bound-text = Waiting for batches took { $data_share } of the working time{ $variant ->
+    [stated] {""}
+    [phases] {""}, { $total_ms } in all
+   *[plain] {""}, { $total_ms } in all: { $median_ms } each at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and read ahead.
 
 rule-periodic-stall-title = A stall every { $every } iterations, off every boundary
@@ -173,10 +175,14 @@ rule-stopped-early-title = The run ended while it was still learning
 rule-stopped-early-text = The validation loss was still falling at the end (step { $last_iter }: { $last_loss }), by about { $gain_loss } a thousand iterations, without the gap that memorising would leave. A longer run, with the decay stretched to it, should gain more.
 
 rule-schedule-mismatch-title = { $variant ->
+    [batch] The learning rate is high for so few tokens an iteration
+    [floor] The learning rate's floor is unusual
     [warmup] Warm-up takes a large part of the run
    *[other] The learning rate's decay does not fit the length of the run
   }
 rule-schedule-mismatch-text = { $variant ->
+    [floor] min_lr is { $low_lr } at a learning_rate of { $rate }; a tenth of it is usual.
+    [batch] learning_rate { $rate } was tuned for half a million tokens an iteration; here there are { $batch_tokens }. With fewer tokens the gradient is noisier: scale the rate with the square root.
     [warmup] The learning rate climbs for { $warmup_iters } of { $max_iters } iterations; one or two percent are usual.
     [long] lr_decay_iters is { $decay_iters } but the run ends at { $max_iters }: the learning rate never gets low, and the last part of the decay is where the loss drops most.
    *[short] lr_decay_iters is { $decay_iters } and the run goes on to { $max_iters }: all iterations after the decay run at min_lr.
@@ -279,6 +285,7 @@ cannot-split = How a boundary divides into evaluation and checkpoint: every one 
 cannot-last-micro-batch = The loss of a whole iteration: nanoGPT prints the last micro-batch's.
 cannot-wall-clock = What happened outside the loop (imports, data, the end): no line says when it was printed.
 cannot-no-times = Where the time went: this log prints neither times nor timestamps.
+cannot-evals-unprinted = What the evaluations cost, and so how long the run took: they fall on iterations that are not printed.
 cannot-no-evals = Whether the model generalises: there is no evaluation in this log.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.

@@ -14,6 +14,7 @@ log-segments = { $count ->
   }
 segment-title = Ejecución { $number }: iteraciones { $first } a { $last }
 normal-is = Una iteración normal tarda { $normal_ms }.
+ends-with = Termina con un error (línea { $line }): { $detail }
 loss-row = loss
 time-row = tiempo
 where-title = En qué se fue el tiempo
@@ -109,9 +110,10 @@ rule-slow-path-text = { $variant ->
   }
 
 rule-data-bound-title = El entrenamiento espera a los datos
-rule-data-bound-text = El { $data_share } del tiempo de trabajo ({ $total_ms }) se fue en esperar batches{ $variant ->
-    [phases] {""}
-   *[plain] {""}: { $median_ms } por batch de mediana, { $worst_ms } en el peor caso
+rule-data-bound-text = El { $data_share } del tiempo de trabajo se fue en esperar batches{ $variant ->
+    [stated] {""}
+    [phases] {""}, { $total_ms } en total
+   *[plain] {""}, { $total_ms } en total: { $median_ms } por batch de mediana, { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y leerlos por adelantado.
 
 rule-periodic-stall-title = Una pausa cada { $every } iteraciones, fuera de evaluaciones y checkpoints
@@ -173,10 +175,14 @@ rule-stopped-early-title = El entrenamiento terminó cuando el modelo aún apren
 rule-stopped-early-text = Al final la pérdida de validación seguía bajando (step { $last_iter }: { $last_loss }), unos { $gain_loss } cada mil iteraciones, y la de entrenamiento no está muy por debajo. Un entrenamiento más largo, con el decaimiento alargado en la misma medida, debería mejorar más.
 
 rule-schedule-mismatch-title = { $variant ->
+    [batch] La tasa de aprendizaje es alta para tan pocos tokens por iteración
+    [floor] El mínimo de la tasa de aprendizaje es poco habitual
     [warmup] El calentamiento ocupa gran parte del entrenamiento
    *[other] El decaimiento de la tasa de aprendizaje no cuadra con la duración del entrenamiento
   }
 rule-schedule-mismatch-text = { $variant ->
+    [floor] min_lr es { $low_lr } con una learning_rate de { $rate }; lo habitual es una décima parte.
+    [batch] learning_rate { $rate } está pensada para medio millón de tokens por iteración; aquí son { $batch_tokens }. Con menos tokens el gradiente es más ruidoso: escalar la tasa con la raíz cuadrada.
     [warmup] La tasa de aprendizaje sube durante { $warmup_iters } de { $max_iters } iteraciones; lo habitual es el uno o el dos por ciento.
     [long] lr_decay_iters es { $decay_iters } pero el entrenamiento acaba en { $max_iters }: la tasa de aprendizaje nunca llega a ser baja, que es cuando más mejora la pérdida.
    *[short] lr_decay_iters es { $decay_iters } y el entrenamiento sigue hasta { $max_iters }: todas las iteraciones posteriores al decaimiento van con min_lr.
@@ -279,6 +285,7 @@ cannot-split = Cuánto es evaluación y cuánto checkpoint: siempre van juntos y
 cannot-last-micro-batch = La pérdida de una iteración completa: nanoGPT imprime la del último micro-batch.
 cannot-wall-clock = Qué pasó fuera del bucle (imports, datos, el final): ninguna línea dice cuándo se imprimió.
 cannot-no-times = En qué se fue el tiempo: este log no imprime ni tiempos ni marcas de tiempo.
+cannot-evals-unprinted = Lo que costaron las evaluaciones y, por tanto, cuánto duró la ejecución: caen en iteraciones que no se imprimen.
 cannot-no-evals = Si el modelo generaliza: en este log no hay ninguna evaluación.
 cannot-format-nanochat = Evaluaciones, muestras y checkpoints: el dt y el tiempo total de nanochat no los incluyen; su pérdida está suavizada.
 cannot-format-modded-nanogpt = Cuánto cuestan la validación y el arranque: el cronómetro se detiene mientras duran.

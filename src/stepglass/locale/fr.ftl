@@ -14,6 +14,7 @@ log-segments = { $count ->
   }
 segment-title = Run { $number } : itérations { $first } à { $last }
 normal-is = Une itération normale prend { $normal_ms }.
+ends-with = Il se termine par une erreur (ligne { $line }) : { $detail }
 loss-row = loss
 time-row = temps
 where-title = Où est passé le temps
@@ -109,9 +110,10 @@ rule-slow-path-text = { $variant ->
   }
 
 rule-data-bound-title = L'entraînement attend les données
-rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps de travail ({ $total_ms } en tout){ $variant ->
-    [phases] {""}
-   *[plain] {""} : { $median_ms } par batch en médiane, { $worst_ms } au pire
+rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps de travail{ $variant ->
+    [stated] {""}
+    [phases] {""} ({ $total_ms } en tout)
+   *[plain] {""} ({ $total_ms } en tout) : { $median_ms } par batch en médiane, { $worst_ms } au pire
   }. Garder les données sur un disque local ou en mémoire, et les lire à l'avance.
 
 rule-periodic-stall-title = Un blocage toutes les { $every } itérations, hors de toute échéance
@@ -173,10 +175,14 @@ rule-stopped-early-title = Le run s'est terminé alors qu'il apprenait encore
 rule-stopped-early-text = La perte de validation baissait encore à la fin (step { $last_iter } : { $last_loss }), d'environ { $gain_loss } par millier d'itérations, sans que la perte d'entraînement s'en détache. Un run plus long, avec une décroissance étirée d'autant, devrait encore y gagner.
 
 rule-schedule-mismatch-title = { $variant ->
+    [batch] Le taux d'apprentissage est élevé pour si peu de tokens par itération
+    [floor] Le plancher du taux d'apprentissage est inhabituel
     [warmup] Le warmup occupe une grande partie du run
    *[other] La décroissance du taux d'apprentissage ne correspond pas à la longueur du run
   }
 rule-schedule-mismatch-text = { $variant ->
+    [floor] min_lr vaut { $low_lr } pour un learning_rate de { $rate } ; un dixième est l'usage.
+    [batch] learning_rate { $rate } a été réglé pour un demi-million de tokens par itération ; il y en a ici { $batch_tokens }. Moins de tokens, c'est un gradient plus bruité : réduire le taux selon la racine carrée.
     [warmup] Le taux d'apprentissage monte pendant { $warmup_iters } itérations sur { $max_iters } ; un ou deux pour cent suffisent d'ordinaire.
     [long] lr_decay_iters vaut { $decay_iters } mais le run s'arrête à { $max_iters } : le taux d'apprentissage ne devient jamais faible, or c'est à bas taux que la perte baisse beaucoup.
    *[short] lr_decay_iters vaut { $decay_iters } et le run continue jusqu'à { $max_iters } : après la décroissance, toutes les itérations tournent à min_lr.
@@ -279,6 +285,7 @@ cannot-split = Comment une échéance se partage entre évaluation et checkpoint
 cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche celle du dernier micro-batch.
 cannot-wall-clock = Ce qui s'est passé hors de la boucle (imports, données, fin) : aucune ligne ne dit quand elle a été affichée.
 cannot-no-times = Où est passé le temps : ce log n'affiche ni temps ni horodatages.
+cannot-evals-unprinted = Ce que les évaluations ont coûté, et donc la durée du run : elles tombent sur des itérations non affichées.
 cannot-no-evals = Si le modèle généralise : il n'y a aucune évaluation dans ce log.
 cannot-format-nanochat = Évaluations, échantillons et checkpoints : le dt et le temps total de nanochat ne les comptent pas ; sa perte est lissée.
 cannot-format-modded-nanogpt = Ce que coûtent la validation et le démarrage : le chronomètre est arrêté pendant ce temps.

@@ -52,14 +52,18 @@ class Composer:
         self._block: Record | None = None
         self._train_loss: float | None = None
         self._batch: int | None = None  # of the newest training block
+        self.has_taken = False  # the last line says something, if only with the rest of its block
 
     def read(self, text: str) -> list[Record]:
+        self.has_taken = False
         if "batch=" in text and (found := HEADING.search(text)):
             done = self.flush()
             self._begin(found)
+            self.has_taken = True
             return done
         if self._block is not None and (found := METRIC.search(text)):
             value = number(found[2])
+            self.has_taken = value is not None
             if value is not None:
                 self._take(self._block, found[1], value)
         return []

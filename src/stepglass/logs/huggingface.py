@@ -78,9 +78,11 @@ class HFTrainer:
         self._elapsed_s: float | None = None
         self._logged: tuple[int | None, Values] = (None, {})
         self._is_late = False
+        self.has_taken = False  # the last line was a bar that says where training is
 
     def read(self, text: str) -> list[Record]:
         result: list[Record] = []
+        self.has_taken = False
         if "%|" in text:
             self._read_bars(text)
         if "{" in text and FIRST.search(text):
@@ -98,6 +100,7 @@ class HFTrainer:
         for bar in bars(text):
             if bar.label in ("", "Train") and self._total in (None, bar.total):
                 self._step, self._total, self._elapsed_s = bar.n, bar.total, bar.elapsed_s
+                self.has_taken = True
 
     def _dict(self, values: Values) -> list[Record]:
         if "train_runtime" in values:
@@ -215,7 +218,7 @@ def trainer_state(text: str) -> list[Record] | None:
         line += text.count("\n", counted, position)
         counted, position = position, end
         step = entry.get("step") if isinstance(entry, dict) else None
-        if not isinstance(step, int) or abs(step) > 1e15:
+        if type(step) is not int or abs(step) > 1e15:
             continue
         record = _record(entry, step)
         if record is None:

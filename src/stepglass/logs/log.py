@@ -13,6 +13,11 @@ import numpy as np
 from stepglass.logs.record import Record
 from stepglass.logs.table import COLUMNS, Column, Table
 
+# Figures beyond these are no figures.
+ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
+ABSURD_LOSS = 1e9
+MOST_ITERS = 10**12
+LEAST_SPAN_S = 20.0
 MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
 MOST_NOTES = 20_000  # evaluations, checkpoints or events kept of one segment
 
@@ -83,15 +88,25 @@ class Segment:
     last_finite: tuple[int, int, float] | None = None  # line, iter, loss
     bad_norm_line: int | None = None  # where a gradient norm was no number
     num_bad_norms: int = 0
-    progress: tuple[int, float] | None = None  # iteration and seconds of the last progress bar
+    progress: tuple[int, float] | None = None  # iteration and seconds of a progress bar
+    is_measured: bool = False  # an MFU was printed
     end: dict[str, Any] = field(default_factory=dict)
     end_line: int | None = None
 
     def is_empty(self) -> bool:
         return not len(self.table) and not self.evals
 
+    @property
+    def ran_out_of_memory(self) -> bool:
+        return any(event.name == "oom" for event in self.events)
+
     def setting(self, name: str) -> Any:
         return self.config.get(name)
+
+
+def sane(value: float | None, most: float) -> float | None:
+    """A figure that can be one."""
+    return value if value is not None and 0 <= value <= most else None
 
 
 class Log:
@@ -161,9 +176,11 @@ class Log:
         self._recent_set.add(key)
         return False
 
-    def _segment_for(self, iteration: int) -> Segment:
+    def _segment_for(self, iteration: int, is_unmeasured: bool = False) -> Segment:
+        """`is_unmeasured`: the process has not yet run long enough to know its MFU."""
         segment = self.current
         goes_back = segment.last_iter is not None and iteration < segment.last_iter
+        goes_back |= is_unmeasured and segment.is_measured
         has_room = len(self.segments) < MOST_SEGMENTS
         if goes_back and not segment.is_empty() and has_room:
             following = Segment()
@@ -178,18 +195,27 @@ class Log:
 
     def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
         iteration = record.get("global_iter", record.get("iter"))
+        record = {**record, **{k: sane(record.get(k), most) for k, most in ABSURD.items()}}
         loss, time_ms = record.get("loss"), record.get("time_ms")
+        if iteration is not None and not 0 <= iteration <= MOST_ITERS:
+            return
         if iteration is None:
+            said = ("iter", *(record.get(k) for k in ("loss", "lr", "grad_norm", "epoch")))
+            if self._is_repeat(said):
+                return
             self.current.has_iter_numbers = False
             iteration = len(self.current.table)
         elif self._is_repeat(("iter", iteration, loss, time_ms, record.get("tok_s"))):
             return
         elif iteration == self.current.last_iter:
             return  # another rank's line, with that rank's figures
-        segment = self._segment_for(iteration)
+        segment = self._segment_for(iteration, bool(record.get("is_unmeasured")))
+        segment.is_measured |= record.get("mfu") is not None
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = iteration, line
         segment.last_iter, segment.last_line = iteration, line
+        if loss is not None and abs(loss) > ABSURD_LOSS and np.isfinite(loss):
+            loss = record["loss"] = None
         if loss is not None:
             if np.isfinite(loss):
                 segment.last_finite = (
@@ -203,11 +229,13 @@ class Log:
         if norm is not None and not np.isfinite(norm):
             segment.num_bad_norms += 1
             segment.bad_norm_line = segment.bad_norm_line or line
+        if record.get("data_share") is not None:
+            segment.facts["data_share"] = record["data_share"]
         for name in ("train_ms", "val_ms", "wall_ms"):  # running totals, where a trainer keeps them
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]
         for phase, ms in (record.get("phases") or {}).items():
-            if isinstance(ms, int | float):
+            if isinstance(ms, int | float) and 0 <= ms <= ABSURD["time_ms"]:
                 segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
         if "max_iters" in record and record["max_iters"] is not None:
             segment.config.setdefault("max_iters", int(record["max_iters"]))
@@ -222,12 +250,16 @@ class Log:
     def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
         """Progress bars show how long it has taken so far, or a rate."""
         elapsed, rate = record.get("elapsed_s"), record.get("rate_per_s")
-        before, segment.progress = segment.progress, None
-        if elapsed is not None:
+        if rate or elapsed is None:
+            return sane(1000 / rate, ABSURD["time_ms"]) if rate else None
+        before = segment.progress
+        if before is None or elapsed < before[1]:
             segment.progress = (iteration, elapsed)
-            if before is not None and iteration > before[0] and elapsed > before[1]:
-                return float(1000 * (elapsed - before[1]) / (iteration - before[0]))
-        return 1000 / rate if rate else None
+            return None
+        if elapsed - before[1] < LEAST_SPAN_S or iteration <= before[0]:
+            return None  # whole seconds say nothing about a few iterations
+        segment.progress = (iteration, elapsed)
+        return float(1000 * (elapsed - before[1]) / (iteration - before[0]))
 
     def _add_eval(self, record: Record, line: int, stamp: float | None) -> None:
         iteration = record.get("iter")
@@ -316,8 +348,8 @@ class Log:
 
     def finish(self) -> None:
         """Drop what holds no training: the header of a run that never began, say."""
-        kept = [segment for segment in self.segments if not segment.is_empty()]
-        if kept and self.segments[-1].is_empty():  # what was said after the last iteration
+        kept = [s for s in self.segments if not s.is_empty() or s.ran_out_of_memory]
+        if kept and self.segments[-1] not in kept:  # what was said after the last iteration
             kept[-1].events += self.segments[-1].events
             kept[-1].end.update(self.segments[-1].end)
         self.segments = kept or self.segments[:1]

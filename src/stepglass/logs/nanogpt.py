@@ -25,7 +25,12 @@ STEP = re.compile(r"(?<![\w/-])step\s+(\d{1,15})\s*:\s*train loss(?P<rest>.*\bva
 VAL = re.compile(rf"\bval loss\s+({NUMBER})")
 TRAIN = re.compile(rf"^\s*({NUMBER})")
 SAVING = re.compile(r"(?<![\w])saving checkpoint\b(?!\s*\{|\s+at iteration)")
-OVERRIDE = re.compile(r"^Overriding: (\w+) = (.+)$")
+# What launchers and log collectors put before a line.
+PREFIX = re.compile(
+    r"^(?:\[rank\d+\]:|\d{1,4}:|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[-+]\d\d:?\d\d)?\]?|"
+    r"(?:DEBUG|INFO|WARNING)(?::\w+)?:?|[\w./-]+\.(?:log|txt|out):|[\w.-]+\s*\||-|\*+)\s+"
+)
+OVERRIDE = re.compile(r"\bOverriding: (\w+) = (.+)$")
 SETTING = re.compile(r"^(\w+)\s*=\s*([^=#]+?)\s*(?:#.*)?$")
 HEADERS = [
     (re.compile(r"tokens per iteration will be: ([\d,]+)"), "tokens_per_iter"),
@@ -64,6 +69,7 @@ class NanoGPT:
             ]
         if SAVING.search(text):
             return [{"kind": "checkpoint"}]
+        text = unprefixed(text)
         if text.startswith("Overriding config with"):
             self._is_in_config = True
             return [{"kind": "start"}]
@@ -88,13 +94,24 @@ class NanoGPT:
                 "loss": number(loss[1]) if loss else None,
                 "time_ms": time_ms,
                 "mfu": None if percent is None or percent < 0 else percent,
+                **({"is_unmeasured": True} if percent is not None and percent < 0 else {}),
             }
         ]
 
 
+def unprefixed(text: str) -> str:
+    """
+    >>> unprefixed("[rank0]: 2024-05-01 10:00:00 batch_size = 12")
+    'batch_size = 12'
+    """
+    while found := PREFIX.match(text):
+        text = text[found.end() :]
+    return text
+
+
 def header(text: str) -> list[Record]:
     """What nanoGPT prints before the loop: settings, sizes, how the weights began."""
-    if found := OVERRIDE.match(text):
+    if found := OVERRIDE.search(text):
         return setting(found[1], found[2])
     for pattern, key in HEADERS:
         if found := pattern.search(text):

@@ -44,6 +44,7 @@ OTHERS = (
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
 AHEAD = 2
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 LARGEST_DOCUMENT = 1 << 28
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
 STEP = re.compile(rb"step (\d{1,15}): train loss (\d+\.\d+), val loss (\d+\.\d+)")
@@ -170,8 +171,8 @@ class Intake:
             if not text:
                 continue
             records = self._reader.read(text) or common(text)
+            is_understood |= bool(records) or getattr(self._reader, "has_taken", False)
             if records:
-                is_understood = True
                 when = stamp(text)
                 for record in records:
                     self._log.add(record, number, when)
@@ -245,6 +246,8 @@ def read(file: Readable, name: str) -> Log:
     pool = ThreadPoolExecutor(AHEAD)
     waiting: deque[tuple[bytes, Future[fast.Block | None] | None]] = deque()
     for block in blocks(file):
+        if not num_held and block.startswith(COMPRESSED):
+            raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
         if held or (not num_held and block.lstrip()[:1] == b"{" and b'"log_history"' in block):
             held.append(block)  # one JSON document: it is read whole
             if sum(map(len, held)) > LARGEST_DOCUMENT:
@@ -261,7 +264,7 @@ def read(file: Readable, name: str) -> Log:
         return _document(b"".join(held), name)
     log = intake.log()
     log.finish()
-    if all(segment.is_empty() for segment in log.segments):
+    if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
         raise LogError(nothing_found(log, name))
     return log
 

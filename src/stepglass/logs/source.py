@@ -56,7 +56,12 @@ def blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
             yield _unix(rest[:end])
             rest = rest[end:]
         elif len(rest) > BLOCK + LONGEST:
-            rest = rest[:LONGEST]  # a line without end: its start will do
+            end = rest.rfind(b"\r") + 1
+            if end:  # a progress bar that nobody ended: its rewrites are as good as lines
+                yield rest[:end] + b"\n"
+                rest = rest[end:]
+            else:
+                rest = rest[:LONGEST]  # a line without end: its start will do
         data = file.read(BLOCK) or b""
     if rest:
         yield _unix(rest)
@@ -84,10 +89,8 @@ def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
 
 def pieces(line: bytes) -> list[str]:
     """What the line said, without colours and quote marks; a piece for each rewrite."""
-    text = line[:LONGEST].decode("utf-8", "replace")
-    if "\r" not in text:
-        return [clean(text)]
-    return [clean(piece) for piece in text.split("\r") if piece]
+    parts = line.split(b"\r") if b"\r" in line else [line]
+    return [clean(part[:LONGEST].decode("utf-8", "replace")) for part in parts]
 
 
 def clean(text: str) -> str:
@@ -97,6 +100,8 @@ def clean(text: str) -> str:
     """
     if not text.isprintable():
         text = ESCAPES.sub("", text)
+    if "\xa0" in text:
+        text = text.replace("\xa0", " ")  # web pages indent with it
     if ">" in text[:8]:
         text = QUOTES.sub("", text)
     return text.strip()
