@@ -12,7 +12,9 @@ import pytest
 import stepglass
 from helpers import prepare_tiny, records, train_tiny
 from stepglass import docs_config
+from stepglass.cli import main
 from stepglass.clock import PHASES
+from stepglass.explain import rules
 from stepglass.ledger import WHAT
 
 ROOT = Path(__file__).parents[1]
@@ -126,3 +128,16 @@ def test_constraints_pin_every_dependency():
     for name in re.findall(r'^    "([\w-]+)>=', project, re.M):
         assert re.search(rf"^{name.replace('-', '[-_]')}==", pins, re.M | re.I), name
     assert "torch==2.13.0\n" in pins
+
+
+def test_the_readme_shows_what_explain_says_today(capsys):
+    sample, shown = re.findall(r"^```\n(iter 4980.*?|train\.log: .*?)^```", README, re.M | re.S)
+    Path("train.log").write_text(sample)
+    assert main(["explain", "train.log", "--lang=en"]) == 0
+    assert capsys.readouterr().out.replace("\u00a0", " ") == shown
+
+
+def test_every_rule_is_in_the_docs():
+    text = (ROOT / "docs" / "explain.md").read_text()
+    listed = re.findall(r"^\| `([\w-]+)` \|", text.split("## Findings")[1], re.M)
+    assert listed == list(rules.RULES)
