@@ -7,7 +7,7 @@ shares its name with a desktop card twice as fast: without a row of its own it i
 import csv
 import re
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,5 @@ def find(name: str) -> KnownDevice | None:
 
 
 def _rows() -> list[dict[str, str]]:
-    text = (resources.files("stepglass") / "devices.csv").read_text()
+    text = Path(__file__).with_name("devices.csv").read_text()
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

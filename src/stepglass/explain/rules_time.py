@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stepglass.explain.finding import Finding, nice
+from stepglass.explain.finding import MOST_CITED, Finding, nice
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike
 
@@ -19,6 +19,7 @@ AN_HOUR_MS = 3.6e6
 
 def spike_lines(part: Part, spikes: list[Spike]) -> list[int]:
     """The iterations' lines and those of the evaluations and checkpoints before them."""
+    spikes = spikes[:MOST_CITED]
     iters = {spike.iter for spike in spikes}
     lines = [spike.line for spike in spikes]
     for evaluation in part.segment.evals:

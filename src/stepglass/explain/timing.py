@@ -503,11 +503,13 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
     def charge(name: str, ms: float) -> None:
         phases[name] = phases.get(name, 0.0) + ms
 
+    excess: dict[str, float] = {}
     for spike in timing.spikes:
-        causes = set(spike.cause.split("+"))
-        left = spike.excess_ms - spike.stall_ms
+        excess[spike.cause] = excess.get(spike.cause, 0.0) + spike.excess_ms - spike.stall_ms
         if spike.stall_ms:
             charge("stall", spike.stall_ms)
+    for cause, left in excess.items():
+        causes = set(cause.split("+"))
         if "warmup" in causes:
             if timing.warmup_ms is None:
                 charge("warmup+eval" if "eval" in causes else "warmup", left)
@@ -523,8 +525,7 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
                 charge("eval", left * part)
                 charge("checkpoint", left * (1 - part))
         elif "eval" in causes:
-            is_split = timing.eval_ms is not None
-            charge("eval" if is_split else "eval+checkpoint", left)
+            charge("eval" if timing.eval_ms is not None else "eval+checkpoint", left)
 
 
 def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> bool:

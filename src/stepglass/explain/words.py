@@ -10,7 +10,7 @@ numbers, so that plurals work. Unknown is the text "n/a", or `none` where a sent
 
 import os
 import re
-from importlib import resources
+from pathlib import Path
 
 from babel.numbers import format_decimal
 from fluent.runtime import FluentBundle, FluentResource
@@ -140,7 +140,7 @@ class Words:
 
 
 def catalogue(language: str) -> str:
-    return (resources.files("stepglass") / "locale" / f"{language}.ftl").read_text("utf-8")
+    return (Path(__file__).parents[1] / "locale" / f"{language}.ftl").read_text("utf-8")
 
 
 def messages(source: str) -> dict[str, str]:

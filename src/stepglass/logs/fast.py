@@ -13,11 +13,15 @@ from stepglass.logs.source import BLOCK
 from stepglass.logs.table import Column
 
 SHAPE = b"iter : loss ., time .ms, mfu .%\n"
+STEP_SHAPE = b"step : train loss ., val loss .\n"
+SAVING = b"saving checkpoint to "
 DIGITS = b"0123456789"
 # What is left of a line: its digits, and an end of line behind each whole or fractional part.
 ENDS = bytes.maketrans(b":.,%", b"\n\n\n\n")
 NO_PART_OF_A_NUMBER = bytes(c for c in range(256) if c not in b"0123456789:.,%")
+NO_PART_OF_A_STEP = bytes(c for c in range(256) if c not in b"0123456789:.,\n")
 PARTS = 7  # iter, and two each for loss, time and mfu
+STEP_PARTS = 5  # iter, and two each for the losses
 MOST_DIGITS = 15  # a double holds no more
 WORTH_IT = 16
 MANY = SHAPE * (2 * BLOCK // len(SHAPE))
@@ -25,9 +29,12 @@ MANY = SHAPE * (2 * BLOCK // len(SHAPE))
 
 @dataclass
 class Block:
-    """What was read at once, and the lines that have to be read one by one."""
+    """What was read at once, and the lines that have to be read one by one. Lines count from 0
+    within the block."""
 
-    columns: dict[str, Column]  # `line` counts from 0 within the block
+    columns: dict[str, Column]  # line, iter, loss, time_ms, mfu
+    evals: dict[str, Column]  # line, iter, train_loss, val_loss
+    saves: list[int]
     slow: list[tuple[int, bytes]]
     num_lines: int
 
@@ -57,9 +64,10 @@ def read(block: bytes) -> Block | None:
         num_lines += 1
 
     slow, fast = _split(block, slow_lines)
-    values = _numbers(fast)
+    values = _numbers(fast.translate(ENDS, NO_PART_OF_A_NUMBER), PARTS)
     if values is None or values.shape[1] != num_lines - len(slow):
         return None
+    evals, saves, slow = _boundaries(slow)
     is_fast = np.ones(num_lines, bool)
     is_fast[slow_lines] = False
     iteration, loss, loss_part, time, time_part, mfu, mfu_part = values
@@ -70,7 +78,30 @@ def read(block: bytes) -> Block | None:
         "time_ms": time + time_part,
         "mfu": mfu + mfu_part,
     }
-    return Block(columns, slow, num_lines)
+    return Block(columns, evals, saves, slow, num_lines)
+
+
+def _boundaries(
+    slow: list[tuple[int, bytes]],
+) -> tuple[dict[str, Column], list[int], list[tuple[int, bytes]]]:
+    """nanoGPT's other two lines, which may be a tenth of a log, and what is left."""
+    steps = [(line, text) for line, text in slow if text.startswith(b"step ")]
+    together = b"".join(text + b"\n" for _, text in steps)
+    values = None
+    if together.translate(None, DIGITS) == STEP_SHAPE * len(steps):
+        values = _numbers(together.translate(ENDS, NO_PART_OF_A_STEP), STEP_PARTS)
+    if values is None:
+        return {}, [], slow
+    iteration, train, train_part, val, val_part = values
+    evals = {
+        "line": np.array([line for line, _ in steps], np.float64),
+        "iter": iteration,
+        "train_loss": train + train_part,
+        "val_loss": val + val_part,
+    }
+    saves = [line for line, text in slow if text.startswith(SAVING)]
+    rest = [item for item in slow if not item[1].startswith((b"step ", SAVING))]
+    return evals, saves, rest
 
 
 def _split(block: bytes, slow_lines: list[int]) -> tuple[list[tuple[int, bytes]], bytes]:
@@ -85,16 +116,16 @@ def _split(block: bytes, slow_lines: list[int]) -> tuple[list[tuple[int, bytes]]
     return slow, bytes(fast)
 
 
-def _numbers(fast: bytes) -> Column | None:
+def _numbers(digits: bytes, num_parts: int) -> Column | None:
     """The parts of every line's numbers, one row a part; fractional parts as fractions."""
-    data = np.frombuffer(fast.translate(ENDS, NO_PART_OF_A_NUMBER), np.uint8)
+    data = np.frombuffer(digits, np.uint8)
     ends = np.flatnonzero(data == 10)
-    if not len(ends) or len(ends) % PARTS:
+    if not len(ends) or len(ends) % num_parts:
         return None
-    ends = np.ascontiguousarray(ends.reshape(-1, PARTS).T)
+    ends = np.ascontiguousarray(ends.reshape(-1, num_parts).T)
     values = np.zeros(ends.shape)
     before = np.concatenate([[-1], ends[-1, :-1]])
-    for part in range(PARTS):
+    for part in range(num_parts):
         end = ends[part]
         length = end - before - 1
         before = end

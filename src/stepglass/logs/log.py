@@ -4,6 +4,7 @@ A segment is one process's life: it ends where the iteration number goes back or
 that a run was started again. Everything keeps the number of the line it stands on, from 1.
 """
 
+import bisect
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms"
 ABSURD_LOSS = 1e9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
+EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
 MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
 MOST_NOTES = 20_000  # evaluations, checkpoints or events kept of one segment
 
@@ -109,6 +111,10 @@ def sane(value: float | None, most: float) -> float | None:
     return value if value is not None and 0 <= value <= most else None
 
 
+def line_of(evaluation: Eval) -> int:
+    return evaluation.line
+
+
 class Log:
     """Takes records in order and sorts them into segments."""
 
@@ -144,22 +150,27 @@ class Log:
             self.current.first_stamp = self.current.first_stamp or stamp
             self.current.last_stamp = stamp
 
-    def add_block(self, columns: dict[str, Column], notes: list[tuple[int, Record]]) -> None:
+    def add_block(
+        self, columns: dict[str, Column], evals: dict[str, Column], saves: list[int]
+    ) -> None:
         """Iterations whose numbers rise, later than all before, and the evaluations and
-        checkpoints among them, with their lines."""
+        checkpoints among them, all with their lines."""
         segment = self._segment_for(int(columns["iter"][0]))
-        for line, record in notes:
-            if record["kind"] == "eval":
-                val, train = record["val_loss"], record["train_loss"]
-                segment.evals.append(Eval(line, record["iter"], train, val))
-            elif segment.evals:
-                segment.evals[-1].save_line = line
-                segment.saves.append(Save(line, segment.evals[-1].iter))
-            else:
-                segment.saves.append(Save(line))
+        if evals:
+            rows = zip(*(evals[k].tolist() for k in EVAL_COLUMNS), strict=True)
+            segment.evals += [Eval(int(line), int(i), train, val) for line, i, train, val in rows]
+        before = bisect.bisect_left(segment.evals, saves[0], key=line_of) if saves else 0
+        for line in saves:
+            while before < len(segment.evals) and segment.evals[before].line < line:
+                before += 1
+            evaluation = segment.evals[before - 1] if before else None
+            segment.saves.append(Save(line, evaluation.iter if evaluation else None))
+            if evaluation is not None:
+                evaluation.save_line = line
         self._limit(segment)
         loss = columns["loss"]
         segment.table.add_block(columns)
+        segment.is_measured = True
         first, last = int(columns["iter"][0]), int(columns["iter"][-1])
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = first, int(columns["line"][0])

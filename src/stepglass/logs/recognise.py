@@ -6,8 +6,8 @@ intake.feed(block)          #   whole lines
 log = intake.log()          #   as far as it goes
 """
 
-import re
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 
@@ -47,7 +47,6 @@ AHEAD = 2
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 LARGEST_DOCUMENT = 1 << 28
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
-STEP = re.compile(rb"step (\d{1,15}): train loss (\d+\.\d+), val loss (\d+\.\d+)")
 
 
 def worth(record: Record) -> float:
@@ -181,37 +180,32 @@ class Intake:
     def _read_quickly(self, quick: fast.Block) -> None:
         log = self._log
         base = log.num_lines + 1
-        iters = quick.columns["iter"]
-        last = log.current.last_iter
-        is_rising = bool((iters[1:] > iters[:-1]).all()) and (last is None or iters[0] > last)
-        quick.columns["line"] += base
-        # What stands between the iterations says which of them were boundaries: by number, so it
-        # need not be read in step with them, unless a run begins anew among them.
+        for columns in (quick.columns, quick.evals):
+            if columns:
+                columns["line"] += base
+        quick.saves = [base + line for line in quick.saves]
+        num_before = log.num_lines
+        log.num_lines += quick.num_lines
+        num_evals = len(quick.evals["line"]) if quick.evals else 0
+        log.num_understood += len(quick.columns["line"]) + num_evals + len(quick.saves)
         notes: list[tuple[int, Record, float | None]] = []
         for offset, line in quick.slow:
             found = self._records(line)
             log.num_understood += bool(found)
-            notes += [(base + offset, record, when) for record, when in found]
-        is_plain = is_rising and all(
-            when is None and (record["kind"] == "checkpoint" or record.get("val_loss") is not None)
-            for _, record, when in notes
-        )
-        log.num_lines += quick.num_lines
-        log.num_understood += len(iters)
-        if is_plain:
-            log.add_block(quick.columns, [(number, record) for number, record, _ in notes])
+            notes += [(num_before + 1 + offset, record, when) for record, when in found]
+        iters = quick.columns["iter"]
+        last = log.current.last_iter
+        # What stands between the iterations says which of them were boundaries: by number, so it
+        # need not be read in step with them, unless a run begins anew among them.
+        is_rising = bool((iters[1:] > iters[:-1]).all()) and (last is None or iters[0] > last)
+        if is_rising and not notes:
+            log.add_block(quick.columns, quick.evals, quick.saves)
         else:
-            self._add_one_by_one(quick, notes)
+            for number, record, when in sorted(notes + list(_records_of(quick)), key=first):
+                log.add(record, number, when)
 
     def _records(self, line: bytes) -> list[tuple[Record, float | None]]:
         assert self._reader is not None
-        if self._reader.time_holds_eval:  # nanoGPT's own two lines, which may be a tenth of a log
-            if found := STEP.fullmatch(line):
-                train, val = float(found[2]), float(found[3])
-                record = {"kind": "eval", "iter": int(found[1]), "train_loss": train}
-                return [({**record, "val_loss": val}, None)]
-            if line.startswith(b"saving checkpoint to "):
-                return [({"kind": "checkpoint"}, None)]
         return [
             (record, stamp(text))
             for text in pieces(line)
@@ -219,22 +213,22 @@ class Intake:
             for record in (self._reader.read(text) or common(text))
         ]
 
-    def _add_one_by_one(
-        self, quick: fast.Block, notes: list[tuple[int, Record, float | None]]
-    ) -> None:
-        rows = zip(
-            *(quick.columns[k] for k in ("line", "iter", "loss", "time_ms", "mfu")), strict=True
-        )
-        merged: list[tuple[int, Record, float | None]] = [
-            (
-                int(line),
-                {"kind": "iter", "iter": int(i), "loss": loss, "time_ms": time_ms, "mfu": mfu},
-                None,
-            )
-            for line, i, loss, time_ms, mfu in rows
-        ]
-        for number, record, when in sorted(merged + notes, key=lambda item: item[0]):
-            self._log.add(record, number, when)
+
+def first(item: tuple[int, Record, float | None]) -> int:
+    return item[0]
+
+
+def _records_of(quick: fast.Block) -> Iterator[tuple[int, Record, float | None]]:
+    """A block as the records it was made from."""
+    for kind, columns in (("iter", quick.columns), ("eval", quick.evals)):
+        names = [name for name in columns if name != "line"]
+        figures = zip(*(columns[name].tolist() for name in names), strict=True)
+        for line, values in zip(columns["line"].tolist() if columns else [], figures, strict=True):
+            record: Record = {"kind": kind, **dict(zip(names, values, strict=True))}
+            record["iter"] = int(record["iter"])
+            yield int(line), record, None
+    for number in quick.saves:
+        yield number, {"kind": "checkpoint"}, None
 
 
 def read(file: Readable, name: str) -> Log:
