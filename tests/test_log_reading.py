@@ -1,12 +1,15 @@
 """Any bytes in, lines out: encodings, colours, progress bars, huge files; and whose log it is."""
 
 import io
+import json
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nanogpt_run import Run
+from stepglass.cli import main
 from stepglass.errors import LogError
 from stepglass.logs import fast, recognise, source
 from stepglass.logs.log import MOST_SEGMENTS, Log
@@ -240,3 +243,46 @@ def test_numbers_that_always_go_back_make_few_segments_and_no_fuss():
         f"iter {n}: loss 2.5000, time 33.10ms, mfu 11.00%\n" for n in range(5000, 0, -1)
     )
     assert len(read(countdown).segments) <= MOST_SEGMENTS
+
+
+def test_the_settings_of_a_second_run_are_its_own():
+    first = "Overriding: max_iters = 1000\ntokens per iteration will be: 768\n" + LINES
+    second = "Overriding: max_iters = 9000\ntokens per iteration will be: 768\n" + LINES
+    assert [s.config["max_iters"] for s in read(first + second).segments] == [1000, 9000]
+
+
+def test_a_last_line_of_nothing_but_digits_breaks_nothing():
+    run = Run(num_iters=100)
+    assert len(read(run.text + "0").segments) == 1
+
+
+def test_which_iterations_were_boundaries_is_known_however_many_there_are(monkeypatch):
+    monkeypatch.setattr("stepglass.logs.log.MOST_NOTES", 20)
+    run = Run(num_iters=400, eval_interval=5)
+    segment = read(run.text).segments[0]
+    assert len(segment.evals) <= 21
+    assert list(segment.eval_iters) == list(range(0, 400, 5))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Overriding: batch_size = 1e300 * 1e300",
+        "Overriding: batch_size = 1e300\nOverriding: block_size = 1e300",
+        "Overriding: eval_iters = -5",
+        "Overriding: max_iters = 1e999",
+        "tokens per iteration will be: " + "9" * 400,
+    ],
+)
+def test_absurd_settings_are_no_settings(header, capsys):
+    Path("x.log").write_text(header + "\n" + Run(num_iters=120).text)
+    assert main(["explain", "x.log", "--json", "--lang=en"]) == 0
+    json.loads(capsys.readouterr().out)
+
+
+def test_a_file_that_never_becomes_a_log_is_not_held_in_memory(monkeypatch):
+    monkeypatch.setattr(recognise, "MOST_WAITING", 100)
+    intake = recognise.Intake()
+    for _ in range(50):
+        intake.feed(b"nothing of interest\n" * 100)
+    assert len(intake._waiting) <= 1100

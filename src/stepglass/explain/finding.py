@@ -11,6 +11,7 @@ from typing import Literal
 Status = Literal["established", "supported", "hypothesis"]
 Level = Literal["note", "advice", "problem"]
 Number = float | int | str | None
+Change = dict[str, float | int | bool | str]  # settings to values
 LEVELS: dict[Level, int] = {"problem": 0, "advice": 1, "note": 2}
 MOST_CITED = 20
 
@@ -25,7 +26,7 @@ class Finding:
     numbers: dict[str, Number] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
     iters: list[int] = field(default_factory=list)
-    change: dict[str, float | int | bool | str] = field(default_factory=dict)
+    change: Change = field(default_factory=dict)
     variant: str = "plain"
     cost_ms: float = 0.0
     part: int = 0
@@ -44,6 +45,6 @@ def nice(value: float, digits: int = 2) -> int:
     >>> nice(2525), nice(615.3), nice(7)
     (2500, 620, 7)
     """
-    if value <= 0:
+    if not 0 < value < 1e15:
         return 0
     return int(float(f"{value:.{digits}g}"))

@@ -55,12 +55,18 @@ class Follower:
             return
         self._intake.feed(ready.replace(b"\r\n", b"\n"))
         is_between_lines = not self._rest  # a finding must not be said in the middle of a line
-        if is_between_lines and self._now() >= self._next_look:
+        is_history = pass_through is None  # what was there before: it is judged once, as a whole
+        if is_between_lines and not is_history and self._now() >= self._next_look:
             self.look()
 
     def look(self) -> None:
         """Say what has become true."""
-        self._next_look = self._now() + EVERY_S
+        began = self._now()
+        self._look()
+        took = self._now() - began
+        self._next_look = self._now() + max(EVERY_S, 10 * took)  # a tenth of a core at most
+
+    def _look(self) -> None:
         result = self.study(is_finished=False)
         if result is None:
             return
@@ -80,7 +86,7 @@ class Follower:
                 pass_through(b"\n")
             self._intake.feed(self._rest)
             self._rest = b""
-        self._intake.log()
+        self._intake.log().finish()
         return self.study(is_finished=True)
 
     def log(self) -> Log:

@@ -158,8 +158,9 @@ def fit(printed: Column, times: Column, is_beginning: bool) -> tuple[float, floa
     solution, _, rank, _ = np.linalg.lstsq(matrix, printed, rcond=None)
     if rank < 2:
         return 0.0, None, printed
-    inverse = np.linalg.inv(matrix.T @ matrix)
-    return float(solution[0]), ROUNDING * float(inverse[0, 0]) ** 0.5, matrix @ solution
+    variance = float(np.linalg.inv(matrix.T @ matrix)[0, 0])
+    error = ROUNDING * variance**0.5 if variance > 0 else None
+    return float(solution[0]), error, matrix @ solution
 
 
 def replay(work: float, times: Column, start: float) -> Column:

@@ -63,7 +63,7 @@ def _segment(part: Part) -> dict[str, Any]:
             "clean": rounded(part.mfu.clean, 4),
             "corrected": rounded(part.mfu.corrected, 4),
             "device": part.mfu.device,
-            "peak_tflops": part.mfu.peak_tflops,
+            "peak_tflops": rounded(part.mfu.peak_tflops),
         },
         "ledger": _ledger(timing.ledger),
         "loss": {
@@ -75,7 +75,7 @@ def _segment(part: Part) -> dict[str, Any]:
             "nan_iter": segment.nan_iter if has_numbers else None,
         },
         "error": {"line": error.line, "text": error_text(error)} if error else None,
-        "tokens_per_iter": part.tokens_per_iter,
+        "tokens_per_iter": rounded(part.tokens_per_iter),
     }
 
 

@@ -42,11 +42,14 @@ RULES: dict[str, Callable[[Part], list[Finding]]] = {
 def findings(study: Study) -> list[Finding]:
     """What every rule says, the costliest first. A restart does not repeat a finding."""
     found: dict[tuple[str, str], Finding] = {}
+    has_our_names = study.log.format in ("nanogpt", "stepglass")
     for part in study.parts:
         for name, rule in RULES.items():
             for finding in rule(part):
                 assert finding.rule == name
                 finding.part = part.number
+                if not has_our_names:
+                    finding.change = {}  # the settings would have other names there
                 key = (finding.rule, finding.variant)
                 before = found.get(key)
                 if before is None or finding.cost_ms > before.cost_ms:
@@ -60,10 +63,7 @@ def cannot_show(study: Study) -> list[str]:
     keys = []
     if log.format == "nanogpt":
         keys.append("data-wait")
-        steps = [p.timing for p in parts if p.timing.num_iters]
-        if any(
-            (t.num_iters or 0) > len(p.segment.table) for t, p in zip(steps, parts, strict=False)
-        ):
+        if any((p.timing.num_iters or 0) > len(p.segment.table) for p in parts):
             keys.append("unprinted")
         unnamed = [p for p in parts if p.mfu.printed_last is not None and p.mfu.device is None]
         if any(p.setting("device") not in ("cpu", "mps") for p in unnamed):

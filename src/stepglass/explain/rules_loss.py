@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from stepglass.explain.finding import Finding, nice
+from stepglass.explain.finding import Change, Finding, Number, nice
+from stepglass.explain.rules_speed import better_dtype
 from stepglass.explain.study import Part
 from stepglass.logs.log import Eval
 from stepglass.logs.table import Column
@@ -36,8 +37,8 @@ def epochs_seen(part: Part) -> float | None:
 
 def eval_noise(part: Part) -> list[Finding]:
     se, evals = part.val_se, part.evals
-    if se is None or len(evals) < 5:
-        return []
+    if se is None or len(evals) < 5 or part.log.format == "stepglass":
+        return []  # ours scores the same windows every time: most of the noise cancels
     recent = evals[-6:]
     changes = np.diff([e.val or 0.0 for e in recent])
     least = BOTH_ENDS * se
@@ -48,7 +49,7 @@ def eval_noise(part: Part) -> list[Finding]:
     if part.loss_sigma is not None and part.log.format == "nanogpt":
         needed = nice((part.loss_sigma / 0.01) ** 2)
     now = part.number_setting("eval_iters")
-    change: dict[str, float | int | bool | str] = {}
+    change: Change = {}
     if needed and now and needed > now:
         change = {"eval_iters": needed}
     return [
@@ -88,16 +89,17 @@ def overfitting(part: Part) -> list[Finding]:
     }
     is_falling = _train_fell(part, best, last)
     if last is not best and rise > least_change(part, best.val) and is_falling:
-        change: dict[str, float | int | bool | str] = {}
+        change: Change = {}
         if best.iter > 0:
             change["max_iters"] = best.iter
         if dropout is None or dropout < 0.2:
             change["dropout"] = 0.2
         wasted = _time_since(part, best.iter)
+        is_clear = rise > 0.05 * best.val  # more than evaluations scatter
         return [
             Finding(
                 "overfitting",
-                "established",
+                "established" if part.val_se is not None or is_clear else "supported",
                 "problem",
                 {
                     "best_iter": best.iter,
@@ -168,7 +170,7 @@ def best_checkpoint_lost(part: Part) -> list[Finding]:
     return [
         Finding(
             "best-checkpoint-lost",
-            "established",
+            "established" if part.val_se is not None or worse > 0.05 * best.val else "supported",
             "problem",
             {
                 "best_iter": best.iter,
@@ -201,7 +203,7 @@ def stopped_early(part: Part) -> list[Finding]:
     evals = part.evals
     if not part.has_ended or len(evals) < 5 or part.segment.nan_line is not None:
         return []
-    if part.log.format not in ("nanogpt", "stepglass"):
+    if part.log.format not in ("nanogpt", "stepglass") or not part.is_last:
         return []  # a linear cooldown falls to its last step by design
     recent = evals[-max(4, len(evals) // 4) :]
     x = np.array([float(e.iter) for e in recent])
@@ -218,9 +220,7 @@ def stopped_early(part: Part) -> list[Finding]:
         return []
     length = part.max_iters or part.segment.last_iter or 0
     doubled = nice(2 * length)
-    change: dict[str, float | int | bool | str] = {"max_iters": doubled}
-    if part.log.format in ("nanogpt", "stepglass"):
-        change["lr_decay_iters"] = doubled
+    change: Change = {"max_iters": doubled, "lr_decay_iters": doubled}
     return [
         Finding(
             "stopped-early",
@@ -240,7 +240,7 @@ def stopped_early(part: Part) -> list[Finding]:
 
 
 def schedule_mismatch(part: Part) -> list[Finding]:
-    if part.setting("decay_lr") is False:
+    if part.setting("decay_lr") is False or not part.is_last:
         return []
     names = ("max_iters", "lr_decay_iters", "warmup_iters", "learning_rate", "min_lr")
     given = {name: part.number_setting(name) for name in names}
@@ -264,7 +264,6 @@ def schedule_mismatch(part: Part) -> list[Finding]:
                 {
                     "max_iters": int(length),
                     "decay_iters": int(decay),
-                    "end_lr": part.learning_rate_at(int(length)),
                 },
                 lines,
                 change={"lr_decay_iters": int(length)},
@@ -272,11 +271,11 @@ def schedule_mismatch(part: Part) -> list[Finding]:
             )
         )
     rate, low = given["learning_rate"], given["min_lr"]
-    if rate and low is not None and not rate / 40 <= low <= rate / 2.5:
+    if rate and low and not rate / 40 <= low <= rate / 2.5:
         found.append(
             Finding(
                 "schedule-mismatch",
-                "established",
+                "hypothesis",
                 "note",
                 {"rate": rate, "low_lr": low},
                 lines,
@@ -313,10 +312,41 @@ def schedule_mismatch(part: Part) -> list[Finding]:
     return found
 
 
+def calmer(part: Part) -> Change:
+    """Half the learning rate, and clipping where there is none."""
+    change: Change = {}
+    rate, clip = part.number_setting("learning_rate"), part.number_setting("grad_clip")
+    if rate:
+        change["learning_rate"] = float(f"{rate / 2:.3g}")
+    if clip is not None and (clip == 0 or clip > 1):
+        change["grad_clip"] = 1.0
+    return change
+
+
+def _bad_evaluation(part: Part) -> list[Finding]:
+    """An evaluation without a number while training goes on."""
+    bad = [e for e in part.segment.evals if e.val is not None and not math.isfinite(e.val)]
+    if not bad:
+        return []
+    numbers: dict[str, Number] = {"iter": bad[0].iter, "line": bad[0].line}
+    numbers |= dict.fromkeys(("last_iter", "last_loss", "save_iter", "faster_percent"))
+    return [
+        Finding(
+            "nan-loss",
+            "established",
+            "advice",
+            numbers,
+            [e.line for e in bad],
+            [e.iter for e in bad],
+            variant="eval",
+        )
+    ]
+
+
 def nan_loss(part: Part) -> list[Finding]:
     segment = part.segment
     if segment.nan_line is None:
-        return []
+        return _bad_evaluation(part)
     times, iters = part.timing.times, part.column("iter")
     spikes = {spike.iter for spike in part.timing.spikes}
     is_plain = np.isfinite(times) & ~np.isin(iters, list(spikes))
@@ -328,15 +358,12 @@ def nan_loss(part: Part) -> list[Finding]:
     last = segment.last_finite
     good = [s for s in segment.saves if s.line < segment.nan_line]
     dtype = str(part.setting("dtype") or "")
-    change: dict[str, float | int | bool | str] = {}
-    rate = part.number_setting("learning_rate")
-    if dtype == "float16":
-        change["dtype"] = "bfloat16"
-    elif rate:
-        change["learning_rate"] = float(f"{rate / 2:.3g}")
-    clip = part.number_setting("grad_clip")
-    if clip is not None and (clip == 0 or clip > 1):
-        change["grad_clip"] = 1.0
+    change: Change = {}
+    if dtype == "float16":  # nanoGPT's choice where there is no bfloat16
+        known = part.mfu.device is not None and better_dtype(part, "bfloat16")
+        change["dtype"] = "bfloat16" if known else "float32"
+    else:
+        change |= calmer(part)
     wasted = _time_since(part, segment.nan_iter or 0)
     return [
         Finding(
@@ -399,13 +426,7 @@ def divergence(part: Part) -> list[Finding]:
     iters, losses, lines = part.losses
     smooth = smoothed(losses)
     best = int(np.argmin(smooth[: start + 1]))
-    rate = part.number_setting("learning_rate")
-    change: dict[str, float | int | bool | str] = {}
-    if rate:
-        change["learning_rate"] = float(f"{rate / 2:.3g}")
-    clip = part.number_setting("grad_clip")
-    if clip is not None and (clip == 0 or clip > 1):
-        change["grad_clip"] = 1.0
+    change = calmer(part)
     return [
         Finding(
             "divergence",
@@ -463,8 +484,7 @@ def loss_spike(part: Part) -> list[Finding]:
 
 def initial_loss(part: Part) -> list[Finding]:
     vocab = part.fact("vocab_size") or part.number_setting("vocab_size")
-    how = str(part.segment.facts.get("init_from") or part.setting("init_from") or "scratch")
-    if not vocab or vocab < 2 or how != "scratch" or part.segment.first_iter != 0:
+    if not vocab or vocab < 2 or not part.starts_from_scratch or part.segment.first_iter != 0:
         return []
     first_eval = next((e for e in part.segment.evals if e.iter == 0), None)
     iters, losses, lines = part.losses
@@ -533,7 +553,7 @@ def plateau(part: Part) -> list[Finding]:
 def data_budget(part: Part) -> list[Finding]:
     parameters, per_iter = part.fact("parameters"), part.tokens_per_iter
     length = part.max_iters or (part.segment.last_iter if part.has_ended else None)
-    if not parameters or not per_iter or not length:
+    if not parameters or not per_iter or not length or not part.starts_from_scratch:
         return []
     tokens = length * per_iter
     ratio = tokens / parameters

@@ -4,9 +4,8 @@ and numbers that contradict each other."""
 import numpy as np
 
 from stepglass import devices
-from stepglass.explain.finding import Finding, Number
+from stepglass.explain.finding import Change, Finding, Number
 from stepglass.explain.study import Part
-from stepglass.logs.nanogpt import PEAK_TFLOPS
 
 SMALL_MODEL = 30e6
 SMALL_MICRO_BATCH = 16_384  # tokens
@@ -28,6 +27,8 @@ def mfu_wrong_peak(part: Part) -> list[Finding]:
     device = str(part.setting("device") or "")
     is_other = mfu.peak_tflops is not None and abs(mfu.peak_tflops / mfu.assumed_tflops - 1) > 0.02
     has_no_peak = part.log.format == "nanogpt" and device.split(":")[0] in ("mps", "cpu")
+    if is_other and mfu.corrected is None:
+        return []
     if not is_other and not len(over) and not has_no_peak:
         return []
     rows = over if len(over) else np.flatnonzero(np.isfinite(printed))[-1:]
@@ -47,7 +48,7 @@ def mfu_wrong_peak(part: Part) -> list[Finding]:
             },
             [int(part.column("line")[row]) for row in rows] + part.line_of_setting("device"),
             [int(part.column("iter")[row]) for row in rows],
-            variant="other" if is_other and mfu.corrected else "over" if len(over) else "no-peak",
+            variant="other" if is_other else "over" if len(over) else "no-peak",
         )
     ]
 
@@ -69,9 +70,11 @@ def small_kernels(part: Part) -> list[Finding]:
     )
     if not is_small:
         return []
-    change: dict[str, float | int | bool | str] = {}
-    batch = part.number_setting("batch_size")
-    if batch:
+    change: Change = {}
+    batch, block = part.number_setting("batch_size"), part.number_setting("block_size")
+    accumulation = part.number_setting("gradient_accumulation_steps")
+    needed = memory_bytes(part, batch * 4) if batch and block else None
+    if batch and accumulation in (None, 1.0) and needed is not None and needed < 4e9:
         change["batch_size"] = int(batch * 4)
     if part.setting("compile") is False:
         change["compile"] = True
@@ -148,6 +151,13 @@ def memory_bytes(part: Part, batch: float) -> float | None:
     return 18 * parameters + 34 * layers * tokens * width + 10 * tokens * vocab + 0.5e9
 
 
+def better_dtype(part: Part, wanted: str) -> str | None:
+    """The number format if the device has it, as far as is known."""
+    known = devices.find(part.mfu.device) if part.mfu.device else None
+    short = {"bfloat16": "bf16", "float16": "fp16"}[wanted]
+    return wanted if known is None or known.tflops.get(short) else None
+
+
 def slow_path(part: Part) -> list[Finding]:
     found = []
     for name, variant in (("slow-attention", "attention"), ("compile-fallback", "compile")):
@@ -173,7 +183,7 @@ def slow_path(part: Part) -> list[Finding]:
                 "advice",
                 {},
                 part.line_of_setting("dtype"),
-                change={"dtype": "bfloat16"},
+                change={"dtype": better_dtype(part, "bfloat16") or "float16"},
                 variant="float32",
                 cost_ms=part.phase_ms("step") * 0.4,
             )
@@ -237,11 +247,11 @@ def out_of_memory(part: Part) -> list[Finding]:
     if not events:
         return []
     first = events[0]
-    change: dict[str, float | int | bool | str] = {}
+    change: Change = {}
     batch = part.number_setting("batch_size")
-    if batch and batch >= 2:
+    accumulation = part.number_setting("gradient_accumulation_steps")
+    if batch and batch % 2 == 0:
         change["batch_size"] = int(batch // 2)
-        accumulation = part.number_setting("gradient_accumulation_steps")
         if accumulation:
             change["gradient_accumulation_steps"] = int(accumulation * 2)
     return [
@@ -310,7 +320,7 @@ def _clock_disagrees(part: Part) -> list[Finding]:
     return [
         Finding(
             "contradiction",
-            "established",
+            "supported",
             "note",
             {"normal_ms": normal, "stamped_ms": stamped, "times": stamped / normal},
             [part.segment.first_line or 1, part.segment.last_line or 1],
@@ -353,8 +363,3 @@ def _hidden_nan(part: Part) -> list[Finding]:
             variant="hidden-nan",
         )
     ]
-
-
-def assumed_peak_is_an_a100s(part: Part) -> bool:
-    """The printed MFU is of an A100's peak, and nothing says that an A100 ran."""
-    return part.mfu.assumed_tflops == PEAK_TFLOPS and part.mfu.device is None

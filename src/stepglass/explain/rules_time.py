@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stepglass.explain.finding import MOST_CITED, Finding, nice
+from stepglass.explain.finding import MOST_CITED, Change, Finding, nice
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike
 
@@ -60,7 +60,7 @@ def eval_inside_iteration(part: Part) -> list[Finding]:
     wanted, now = wanted_interval(part), part.timing.eval_interval
     share = eval_share(part)
     is_costly = share is not None and share > EVAL_BUDGET
-    change: dict[str, float | int | bool | str] = {}
+    change: Change = {}
     if wanted and (is_costly or share is None) and wanted > (now or NANOGPT_INTERVAL):
         change = {"eval_interval": wanted}
     saves = [s for s in spikes if "checkpoint" in s.cause]
@@ -129,15 +129,18 @@ def warm_up(part: Part) -> list[Finding]:
         return []
     first = spikes[0]
     warmup_ms = part.timing.warmup_ms
+    if warmup_ms is not None:  # of this line alone: the next ones may be slow as well
+        evaluation = part.timing.eval_ms or 0.0 if "eval" in first.cause else 0.0
+        warmup_ms = max(0.0, first.excess_ms - evaluation)
     if warmup_ms is not None and warmup_ms < 0.5 * part.timing.normal_ms:
         variant = "eval"  # all of it is the evaluation
     elif "eval" in first.cause:
         variant = "both" if warmup_ms is not None else "together"
     else:
         variant = "plain"
-    change: dict[str, float | int | bool | str] = {}
+    change: Change = {}
     is_compiled = part.setting("compile") is True and part.has_ended
-    if is_compiled and warmup_ms and part.wall_ms and warmup_ms > 0.2 * part.wall_ms:
+    if is_compiled and warmup_ms and part.wall_ms and warmup_ms > 0.5 * part.wall_ms:
         change = {"compile": False}
     return [
         Finding(
@@ -163,32 +166,39 @@ def warm_up(part: Part) -> list[Finding]:
 def periodic_stall(part: Part) -> list[Finding]:
     stalls = part.timing.spikes_of("unexplained")
     spacing = regular_spacing(stalls)
-    if spacing is None:
+    heights = [s.stall_ms for s in stalls]
+    total = float(sum(heights))
+    if spacing is None or not is_worth_a_word(part, total):
         return []
-    heights = [s.excess_ms for s in stalls]
     collected = [e for e in part.segment.events if e.name == "gc"]
     return [
         Finding(
             "periodic-stall",
             "supported" if collected else "hypothesis",
-            "advice",
+            "advice" if part.wall_ms and total > 0.02 * part.wall_ms else "note",
             {
                 "count": len(stalls),
                 "every": spacing,
                 "excess_ms": float(np.median(heights)),
-                "total_ms": float(sum(heights)),
+                "total_ms": total,
             },
             [s.line for s in stalls] + [e.line for e in collected],
             [s.iter for s in stalls],
             variant="gc" if collected else "plain",
-            cost_ms=float(sum(heights)),
+            cost_ms=total,
         )
     ]
 
 
+def is_worth_a_word(part: Part, total_ms: float) -> bool:
+    """A second in all, and half a percent of the time."""
+    is_long = total_ms >= 1000 or total_ms >= 20 * (part.timing.normal_ms or 0.0)
+    return is_long and not (part.wall_ms and total_ms < 0.005 * part.wall_ms)
+
+
 def regular_spacing(stalls: list[Spike]) -> int | None:
     """Iterations between stalls, if they come like clockwork."""
-    if len(stalls) < 4:
+    if len(stalls) < 5:
         return None
     gaps = np.diff([s.iter for s in stalls])
     middle = float(np.median(gaps))
@@ -203,8 +213,7 @@ def unexplained_stall(part: Part) -> list[Finding]:
         return []
     stalls = [s for s in stalls if s.stall_ms > part.timing.normal_ms]
     total = sum(s.stall_ms for s in stalls)
-    is_long = total >= 1000 or total >= 20 * part.timing.normal_ms
-    if not is_long or (part.wall_ms and total < 0.005 * part.wall_ms):
+    if not is_worth_a_word(part, total):
         return []
     worst = max(stalls, key=lambda s: s.stall_ms)
     near = part.timing.eval_interval if worst.cause == "unexplained" else None
@@ -250,8 +259,8 @@ def slowdown(part: Part) -> list[Finding]:
         return []
     jump = int(np.argmax(np.diff(medians)))
     is_step = (medians[jump + 1] - medians[jump]) > 0.6 * (last - first)
-    cost = float(np.maximum(times[chosen] - first, 0).sum())
-    scale = (part.timing.num_iters or len(chosen)) / max(len(part.segment.table), 1)
+    cost = max(0.0, float((times[chosen] - first).sum()))
+    scale = (part.timing.num_iters or len(chosen)) / len(chosen)
     return [
         Finding(
             "slowdown",
@@ -283,7 +292,7 @@ def eval_too_expensive(part: Part) -> list[Finding]:
     fewer = 0
     if eval_iters:
         fewer = nice(eval_iters * EVAL_BUDGET * (1 - share) / (share * (1 - EVAL_BUDGET)))
-    change: dict[str, float | int | bool | str] = {}
+    change: Change = {}
     if wanted and part.max_iters and wanted > part.max_iters / 1.5:  # it would evaluate once
         if fewer >= 2:
             change = {"eval_iters": fewer}
@@ -301,7 +310,7 @@ def eval_too_expensive(part: Part) -> list[Finding]:
     return [
         Finding(
             "eval-too-expensive",
-            "established",
+            "supported" if part.timing.has_inferred_evals else "established",
             level,  # type: ignore[arg-type]
             {
                 "eval_share": share,
@@ -329,7 +338,7 @@ def checkpoint_interval(part: Part) -> list[Finding]:
         return []
     if save_ms and total > SAVE_BUDGET * wall and len(part.segment.saves) >= 2:
         wanted_s = math.sqrt(2 * save_ms / 1000 * MTBF_S)
-        change: dict[str, float | int | bool | str] = {}
+        change: Change = {}
         if part.log.format == "nanogpt":
             saves_all = part.setting("always_save_checkpoint") is not False
             evals = [e for e in part.segment.evals if e.iter > 0]
@@ -356,7 +365,10 @@ def checkpoint_interval(part: Part) -> list[Finding]:
             )
         ]
     prints_saves = part.log.format in ("nanogpt", "stepglass")
-    if prints_saves and not part.segment.saves and wall > AN_HOUR_MS and not part.has_ended:
+    evaluated = any(e.iter > 0 for e in part.segment.evals)
+    is_whole = part.segment.first_iter == 0 and evaluated  # an excerpt says nothing about saves
+    has_none = prints_saves and is_whole and not part.segment.saves
+    if has_none and wall > AN_HOUR_MS and not part.has_ended:
         line = part.segment.last_line
         return [
             Finding(

@@ -119,7 +119,7 @@ class Part:
         """Did the run come to its planned end? A log that was cut says nothing about it."""
         if not self.is_finished or self.error is not None:
             return False
-        if self.segment.end.get("reason") in ("finished", "max_iters", "done"):
+        if self.segment.end.get("reason") == "finished":
             return True
         last = self.segment.last_iter
         if self.max_iters is None or last is None:
@@ -136,6 +136,11 @@ class Part:
         if dataset == "shakespeare_char" and self.fact("vocab_size") not in (None, 65.0):
             return None  # somebody's own text under a known name
         return KNOWN_DATASETS.get(dataset) if isinstance(dataset, str) else None
+
+    @property
+    def starts_from_scratch(self) -> bool:
+        how = self.segment.facts.get("init_from") or self.setting("init_from") or "scratch"
+        return how == "scratch"
 
     @cached_property
     def wall_ms(self) -> float | None:

@@ -11,6 +11,7 @@ All times are milliseconds. What is not known is None.
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from stepglass.logs.table import Column
 
 SLOW = 1.5  # times the normal iteration
 SIGMAS = 8.0
-AT_BOUNDARY = 1.5
+EXPLAINS = ("gc", "profiler")  # events that make the next row slow
 NEIGHBOURS = 64
 ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)
 WARM_UP_ITERS = 10
@@ -88,15 +89,26 @@ def reconstruct(
         timing.num_iters = segment.last_iter - segment.first_iter + 1
     has_time = np.isfinite(timing.times) & (timing.times > 0)
     holds_eval = log.time_holds_eval and not np.isfinite(segment.table.column("step_ms")).any()
-    evals = {e.iter for e in segment.evals}
-    at_eval = np.isin(iters, list(evals)) if holds_eval and evals else np.zeros(len(iters), bool)
+    at_eval = np.zeros(len(iters), bool)
+    at_save = np.zeros(len(iters), bool)
+    if holds_eval:
+        at_eval = np.isin(iters, np.array(segment.eval_iters))
+        at_save = np.isin(iters, np.array(segment.save_iters))
+    windows = np.ones(len(iters))
+    if is_by_stamps(segment):  # a row is what happened since the one before
+        holds_eval = True
+        at_eval = _rows_after(segment, [e.line for e in segment.evals])
+        at_save = _rows_after(segment, [s.line for s in segment.saves])
+        windows[1:] = np.diff(iters)
     starts = begins_here(segment, is_first)
     if holds_eval and starts and segment.first_iter == 0:
         at_eval |= iters == 0  # nanoGPT evaluates at 0, printed or not
     first = np.zeros(len(iters), bool)
     if starts and len(first):
         first[0] = True
-    ordinary = has_time & ~at_eval & ~first & _still_learns(segment, iters)
+    known = _rows_after(segment, [e.line for e in segment.events if e.name in EXPLAINS])
+    at_boundary = at_eval | (at_save & is_by_stamps(segment))
+    ordinary = has_time & ~at_boundary & ~first & ~known & _still_learns(segment, iters)
     ordinary = _without_inferred(
         timing, segment, iters, ordinary, at_eval, holds_eval, log, normal_ms
     )
@@ -114,25 +126,21 @@ def reconstruct(
         _read_printed(timing, segment)
         timing.ledger = ledger_of(log, segment, timing)
         return timing
-    excess = timing.times - local
+    excess = (timing.times - local) * windows
     floor = SIGMAS * timing.sigma_ms
     is_slow = has_time & (timing.times >= SLOW * local) & (excess > floor)
-    at_start = _warm_up_rows(iters, is_slow & ~at_eval, first, starts)
-    boundary = has_time & at_eval & (timing.times >= AT_BOUNDARY * local) & (excess > floor)
-    is_slow_update = _slow_updates(segment, timing.times)
-    stall = is_slow & ~at_eval & ~at_start & ~is_slow_update
+    at_start = _warm_up_rows(iters, is_slow & ~at_boundary, first, starts)
+    stall = is_slow & ~at_boundary & ~at_start & ~known & ~_slow_updates(segment, timing.times)
     timing.ordinary = ordinary & ~stall & ~at_start
-    saved = {e.iter for e in segment.evals if e.save_line is not None}
-    saved |= {save.iter for save in segment.saves if save.iter is not None}
-    chosen = boundary | stall | (at_start & is_slow)
+    chosen = is_slow & (at_boundary | stall | at_start)
     rows = np.flatnonzero(chosen)
-    figures = (iters, segment.table.column("line"), timing.times, excess, at_start, at_eval)
-    for iteration, line, time_ms, excess_ms, is_start, is_eval in zip(
+    lines = segment.table.column("line")
+    figures = (iters, lines, timing.times, excess, at_start, at_eval, at_save)
+    for iteration, line, time_ms, excess_ms, is_start, is_eval, is_save in zip(
         *(column[rows].tolist() for column in figures), strict=True
     ):
-        causes = ["warmup"] if is_start else []
-        if is_eval:
-            causes += ["eval", "checkpoint"] if iteration in saved else ["eval"]
+        flags = (("warmup", is_start), ("eval", is_eval), ("checkpoint", is_save))
+        causes = [name for name, is_there in flags if is_there]
         cause = "+".join(causes) or "unexplained"
         stall_ms = 0.0 if causes else excess_ms
         timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause, stall_ms))
@@ -176,6 +184,21 @@ def times_of(segment: Segment) -> Column:
     return between
 
 
+def is_by_stamps(segment: Segment) -> bool:
+    """No time is printed: it comes from the timestamps."""
+    table = segment.table
+    return not table.num_times and bool(np.isfinite(table.column("stamp")).any())
+
+
+def _rows_after(segment: Segment, noted: list[int]) -> Mask:
+    """The rows right after these lines."""
+    lines = segment.table.column("line")
+    rows = np.zeros(len(lines), bool)
+    found = np.searchsorted(lines, np.array(noted, np.float64))
+    rows[found[found < len(lines)]] = True
+    return rows
+
+
 def begins_here(segment: Segment, is_first: bool) -> bool:
     """Is the segment's first line the first of a process? Not if a paste begins in the middle."""
     if segment.first_iter is None:
@@ -190,11 +213,10 @@ def eval_interval(segment: Segment) -> int | None:
     setting = segment.setting("eval_interval")
     if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
         return setting
-    iters = [e.iter for e in segment.evals]
-    steps = [b - a for a, b in itertools.pairwise(iters) if b > a]
+    steps = Counter(b - a for a, b in itertools.pairwise(segment.eval_iters) if b > a)
     if not steps:
         return None
-    return max(set(steps), key=lambda step: (steps.count(step), -step))
+    return max(steps, key=lambda step: (steps[step], -step))
 
 
 def log_interval(iters: Column) -> int | None:
@@ -387,10 +409,17 @@ def _stamped_ms(segment: Segment, timing: Timing, iters: Column) -> float | None
     known = np.flatnonzero(np.isfinite(stamps) & timing.ordinary)
     if len(known) < 5 or not np.isfinite(segment.table.column("time_ms")).any():
         return None
+    lines = segment.table.column("line")
+    noted = np.sort(
+        [e.line for e in segment.evals]
+        + [s.line for s in segment.saves]
+        + [e.line for e in segment.events]
+    )
+    passed = np.searchsorted(noted, lines)  # how many were before each row
     rates = []
     spans = []
     for a, b in itertools.pairwise(known):
-        if b == a + 1 and iters[b] > iters[a]:
+        if b == a + 1 and iters[b] > iters[a] and passed[a] == passed[b]:
             rates.append((stamps[b] - stamps[a]) * 1000 / (iters[b] - iters[a]))
             spans.append(stamps[b] - stamps[a])
     # A clock that shows seconds says little about a few of them.
@@ -411,7 +440,7 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
     phases, estimated_ms, is_whole = _phases(log, segment, timing)
     printed_basis = "estimated" if estimated_ms else "printed"
     known = sum(phases.values())
-    wall = _wall(segment, timing)
+    wall = _wall(segment)
     if wall is None or wall[1] <= 0:
         return Ledger(printed_basis, known, phases) if known and is_whole else None
     basis, wall_ms = wall
@@ -433,7 +462,7 @@ def _nonzero(phases: dict[str, float]) -> dict[str, float]:
     return {name: ms for name, ms in phases.items() if ms > 0}
 
 
-def _wall(segment: Segment, timing: Timing) -> tuple[str, float] | None:
+def _wall(segment: Segment) -> tuple[str, float] | None:
     end_ms = segment.end.get("wall_ms")
     if is_duration(end_ms) and end_ms:
         return "wall-clock", float(end_ms)
@@ -458,8 +487,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
         if table.num_times:
             excess = sum(s.excess_ms for s in timing.spikes)
             estimated_ms = max(0, timing.num_iters - table.num_times) * timing.normal_ms
-            printed_ms = _printed_ms(segment, timing)
-            phases["step"] = max(0.0, printed_ms - excess) + estimated_ms
+            phases["step"] = max(0.0, table.time_sum_ms - excess) + estimated_ms
         else:
             steps = np.diff(table.column("iter"), prepend=np.nan)
             phases["step"] = float(np.nansum((timing.times * steps)[timing.ordinary]))
@@ -481,12 +509,6 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
     else:
         is_whole = _charge_unprinted_evals(phases, segment, timing)
     return _nonzero(phases), estimated_ms, is_whole
-
-
-def _printed_ms(segment: Segment, timing: Timing) -> float:
-    """The sum of the times the timing is about: ours are the steps' alone."""
-    steps = segment.table.column("step_ms")
-    return float(np.nansum(steps)) if np.isfinite(steps).any() else segment.table.time_sum_ms
 
 
 def _before_first_stamp(segment: Segment) -> float:
@@ -514,7 +536,7 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
             if timing.warmup_ms is None:
                 charge("warmup+eval" if "eval" in causes else "warmup", left)
                 continue
-            share = min(left, timing.warmup_ms)
+            share = max(0.0, left - (timing.eval_ms or 0.0)) if "eval" in causes else left
             charge("warmup", share)
             left -= share
         if {"eval", "checkpoint"} <= causes:

@@ -188,19 +188,25 @@ rule-schedule-mismatch-text = { $variant ->
    *[short] lr_decay_iters ist { $decay_iters }, der Lauf geht aber bis { $max_iters }: Alle Iterationen nach dem Decay laufen mit min_lr.
   }
 
-rule-nan-loss-title = Ab iter { $iter } ist der Loss keine endliche Zahl (Zeile { $line })
-rule-nan-loss-text = { $last_iter ->
-    [none] Schon der erste ausgegebene Loss ist keine endliche Zahl.
-   *[other] Der letzte endliche Loss war { $last_loss } bei iter { $last_iter }.
-  } Danach wurde nichts mehr gelernt: den Lauf abbrechen{ $save_iter ->
-    [none] {""}
-   *[other] {" "}und zum Checkpoint von Iteration { $save_iter } zurückgehen, falls er nicht überschrieben wurde
-  }. { $variant ->
-    [fp16] In float16 laufen große Werte über, in bfloat16 oder float32 nicht.
-   *[other] Übliche Ursachen: eine zu hohe Lernrate, ein Überlauf in float16 oder eine Token-ID außerhalb des Vokabulars.
-  }{ $faster_percent ->
-    [none] {""}
-   *[other] {" "}Seitdem sind die Iterationen um { $faster_percent } schneller: So sieht es aus, wenn der Gradient Scaler jedes Update überspringt.
+rule-nan-loss-title = { $variant ->
+    [eval] Eine Evaluation ergab keine Zahl (step { $iter }, Zeile { $line })
+   *[other] Ab iter { $iter } ist der Loss keine endliche Zahl (Zeile { $line })
+  }
+rule-nan-loss-text = { $variant ->
+    [eval] Der Trainings-Loss bleibt endlich, das Modell lernt also weiter. Schuld ist die Evaluation selbst: keine Batches oder keine gültigen Targets darin.
+   *[other] { $last_iter ->
+        [none] Schon der erste ausgegebene Loss ist keine endliche Zahl.
+       *[other] Der letzte endliche Loss war { $last_loss } bei iter { $last_iter }.
+      } Danach wurde nichts mehr gelernt: den Lauf abbrechen{ $save_iter ->
+        [none] {""}
+       *[other] {" "}und zum Checkpoint von Iteration { $save_iter } zurückgehen, falls er nicht überschrieben wurde
+      }. { $variant ->
+        [fp16] In float16 laufen große Werte über, in bfloat16 oder float32 nicht.
+       *[other] Übliche Ursachen: eine zu hohe Lernrate, ein Überlauf in float16 oder eine Token-ID außerhalb des Vokabulars.
+      }{ $faster_percent ->
+        [none] {""}
+       *[other] {" "}Seitdem sind die Iterationen um { $faster_percent } schneller: So sieht es aus, wenn der Gradient Scaler jedes Update überspringt.
+      }
   }
 
 rule-divergence-title = Das Training ist etwa bei iter { $iter } divergiert

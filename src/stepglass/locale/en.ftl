@@ -188,19 +188,25 @@ rule-schedule-mismatch-text = { $variant ->
    *[short] lr_decay_iters is { $decay_iters } and the run goes on to { $max_iters }: all iterations after the decay run at min_lr.
   }
 
-rule-nan-loss-title = The loss is no number from iter { $iter } on (line { $line })
-rule-nan-loss-text = { $last_iter ->
-    [none] The first loss printed is already no number.
-   *[other] The last finite loss was { $last_loss } at iter { $last_iter }.
-  } Nothing after it was learned: stop the run{ $save_iter ->
-    [none] {""}
-   *[other] {" "}and go back to the checkpoint of iteration { $save_iter }, if it has not been overwritten
-  }. { $variant ->
-    [fp16] In float16 large values overflow; bfloat16 or float32 do not.
-   *[other] Usual causes: a learning rate too high, float16 overflow, or a token id outside the vocabulary.
-  }{ $faster_percent ->
-    [none] {""}
-   *[other] {" "}Iterations have been { $faster_percent } faster since: that is how it looks when the gradient scaler skips every update.
+rule-nan-loss-title = { $variant ->
+    [eval] An evaluation gave no number (step { $iter }, line { $line })
+   *[other] The loss is no number from iter { $iter } on (line { $line })
+  }
+rule-nan-loss-text = { $variant ->
+    [eval] The training loss stays finite, so the model still learns. The evaluation itself is at fault: no batches to score, or no valid targets in them.
+   *[other] { $last_iter ->
+        [none] The first loss printed is already no number.
+       *[other] The last finite loss was { $last_loss } at iter { $last_iter }.
+      } Nothing after it was learned: stop the run{ $save_iter ->
+        [none] {""}
+       *[other] {" "}and go back to the checkpoint of iteration { $save_iter }, if it has not been overwritten
+      }. { $variant ->
+        [fp16] In float16 large values overflow; bfloat16 or float32 do not.
+       *[other] Usual causes: a learning rate too high, float16 overflow, or a token id outside the vocabulary.
+      }{ $faster_percent ->
+        [none] {""}
+       *[other] {" "}Iterations have been { $faster_percent } faster since: that is how it looks when the gradient scaler skips every update.
+      }
   }
 
 rule-divergence-title = Training diverged at about iter { $iter }

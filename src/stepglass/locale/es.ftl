@@ -188,19 +188,25 @@ rule-schedule-mismatch-text = { $variant ->
    *[short] lr_decay_iters es { $decay_iters } y el entrenamiento sigue hasta { $max_iters }: todas las iteraciones posteriores al decaimiento van con min_lr.
   }
 
-rule-nan-loss-title = La pérdida no es un número desde iter { $iter } (línea { $line })
-rule-nan-loss-text = { $last_iter ->
-    [none] Ni siquiera la primera pérdida impresa es un número.
-   *[other] La última pérdida finita fue { $last_loss } en iter { $last_iter }.
-  } A partir de ahí no se aprendió nada: detener el entrenamiento{ $save_iter ->
-    [none] {""}
-   *[other] {" "}y volver al checkpoint de la iteración { $save_iter }, si no se ha sobrescrito
-  }. { $variant ->
-    [fp16] En float16 los valores grandes desbordan; en bfloat16 o float32, no.
-   *[other] Causas habituales: una tasa de aprendizaje demasiado alta, desbordamiento en float16 o un id de token fuera del vocabulario.
-  }{ $faster_percent ->
-    [none] {""}
-   *[other] {" "}Desde entonces las iteraciones son un { $faster_percent } más rápidas: es lo que se ve cuando el escalador de gradientes se salta todas las actualizaciones.
+rule-nan-loss-title = { $variant ->
+    [eval] Una evaluación no dio un número (step { $iter }, línea { $line })
+   *[other] La pérdida no es un número desde iter { $iter } (línea { $line })
+  }
+rule-nan-loss-text = { $variant ->
+    [eval] La pérdida de entrenamiento sigue siendo finita: el modelo aún aprende. El fallo está en la evaluación misma: sin batches, o sin objetivos válidos en ellos.
+   *[other] { $last_iter ->
+        [none] Ni siquiera la primera pérdida impresa es un número.
+       *[other] La última pérdida finita fue { $last_loss } en iter { $last_iter }.
+      } A partir de ahí no se aprendió nada: detener el entrenamiento{ $save_iter ->
+        [none] {""}
+       *[other] {" "}y volver al checkpoint de la iteración { $save_iter }, si no se ha sobrescrito
+      }. { $variant ->
+        [fp16] En float16 los valores grandes desbordan; en bfloat16 o float32, no.
+       *[other] Causas habituales: una tasa de aprendizaje demasiado alta, desbordamiento en float16 o un id de token fuera del vocabulario.
+      }{ $faster_percent ->
+        [none] {""}
+       *[other] {" "}Desde entonces las iteraciones son un { $faster_percent } más rápidas: es lo que se ve cuando el escalador de gradientes se salta todas las actualizaciones.
+      }
   }
 
 rule-divergence-title = El entrenamiento divergió hacia iter { $iter }

@@ -188,19 +188,25 @@ rule-schedule-mismatch-text = { $variant ->
    *[short] lr_decay_iters vaut { $decay_iters } et le run continue jusqu'à { $max_iters } : après la décroissance, toutes les itérations tournent à min_lr.
   }
 
-rule-nan-loss-title = La perte n'est plus un nombre à partir d'iter { $iter } (ligne { $line })
-rule-nan-loss-text = { $last_iter ->
-    [none] La toute première perte affichée n'est déjà pas un nombre.
-   *[other] La dernière perte finie était { $last_loss }, à iter { $last_iter }.
-  } Rien n'a été appris depuis : arrêter le run{ $save_iter ->
-    [none] {""}
-   *[other] {" "}et revenir au checkpoint de l'itération { $save_iter }, s'il n'a pas été écrasé
-  }. { $variant ->
-    [fp16] En float16, les grandes valeurs débordent ; pas en bfloat16 ni en float32.
-   *[other] Causes habituelles : taux d'apprentissage trop élevé, débordement en float16, ou identifiant de token hors du vocabulaire.
-  }{ $faster_percent ->
-    [none] {""}
-   *[other] {" "}Depuis, les itérations durent { $faster_percent } de moins : c'est ce qu'on voit quand le gradient scaler saute toutes les mises à jour.
+rule-nan-loss-title = { $variant ->
+    [eval] Une évaluation n'a pas donné de nombre (step { $iter }, ligne { $line })
+   *[other] La perte n'est plus un nombre à partir d'iter { $iter } (ligne { $line })
+  }
+rule-nan-loss-text = { $variant ->
+    [eval] La perte d'entraînement reste finie : le modèle apprend toujours. C'est l'évaluation elle-même qui est en cause : aucun batch, ou aucune cible valable.
+   *[other] { $last_iter ->
+        [none] La toute première perte affichée n'est déjà pas un nombre.
+       *[other] La dernière perte finie était { $last_loss }, à iter { $last_iter }.
+      } Rien n'a été appris depuis : arrêter le run{ $save_iter ->
+        [none] {""}
+       *[other] {" "}et revenir au checkpoint de l'itération { $save_iter }, s'il n'a pas été écrasé
+      }. { $variant ->
+        [fp16] En float16, les grandes valeurs débordent ; pas en bfloat16 ni en float32.
+       *[other] Causes habituelles : taux d'apprentissage trop élevé, débordement en float16, ou identifiant de token hors du vocabulaire.
+      }{ $faster_percent ->
+        [none] {""}
+       *[other] {" "}Depuis, les itérations durent { $faster_percent } de moins : c'est ce qu'on voit quand le gradient scaler saute toutes les mises à jour.
+      }
   }
 
 rule-divergence-title = L'entraînement a divergé vers iter { $iter }

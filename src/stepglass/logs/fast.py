@@ -44,6 +44,8 @@ def read(block: bytes) -> Block | None:
     shape = block.translate(None, DIGITS)
     letters = np.frombuffer(shape, np.uint8)
     ends = np.flatnonzero(letters == 10)
+    if not len(ends):
+        return None
     starts = np.concatenate([[0], ends[:-1] + 1])
     is_other = (ends - starts != len(SHAPE) - 1) | (letters[starts] != SHAPE[0])
     slow_lines = np.flatnonzero(is_other).tolist()

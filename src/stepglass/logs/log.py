@@ -5,6 +5,7 @@ that a run was started again. Everything keeps the number of the line it stands 
 """
 
 import bisect
+from array import array
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from stepglass.logs.table import COLUMNS, Column, Table
 # Figures beyond these are no figures.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
 ABSURD_LOSS = 1e9
+LEAST = 1e-9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
 EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
@@ -75,6 +77,9 @@ class Segment:
     table: Table = field(default_factory=Table)
     evals: list[Eval] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
+    # Of all of them: which iterations were boundaries must not be forgotten.
+    eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
+    save_iters: "array[int]" = field(default_factory=lambda: array("q"))
     events: list[Event] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
     first_iter: int | None = None
@@ -108,7 +113,12 @@ class Segment:
 
 def sane(value: float | None, most: float) -> float | None:
     """A figure that can be one."""
-    return value if value is not None and 0 <= value <= most else None
+    return value if value is not None and (value == 0 or LEAST <= value <= most) else None
+
+
+def is_absurd(value: object) -> bool:
+    """A number that no setting and no device has."""
+    return isinstance(value, int | float) and not abs(value) <= 1e18
 
 
 def line_of(evaluation: Eval) -> int:
@@ -126,6 +136,7 @@ class Log:
         self.num_understood = 0
         self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
         self._recent_set: set[tuple[object, ...]] = set()
+        self._latest: deque[int] = deque(maxlen=3)
 
     @property
     def current(self) -> Segment:
@@ -159,6 +170,7 @@ class Log:
         if evals:
             rows = zip(*(evals[k].tolist() for k in EVAL_COLUMNS), strict=True)
             segment.evals += [Eval(int(line), int(i), train, val) for line, i, train, val in rows]
+            segment.eval_iters.extend(evals["iter"].astype(np.int64).tolist())
         before = bisect.bisect_left(segment.evals, saves[0], key=line_of) if saves else 0
         for line in saves:
             while before < len(segment.evals) and segment.evals[before].line < line:
@@ -167,6 +179,7 @@ class Log:
             segment.saves.append(Save(line, evaluation.iter if evaluation else None))
             if evaluation is not None:
                 evaluation.save_line = line
+                segment.save_iters.append(evaluation.iter)
         self._limit(segment)
         loss = columns["loss"]
         segment.table.add_block(columns)
@@ -199,10 +212,14 @@ class Log:
             following.config_lines = dict(segment.config_lines)
             following.facts = dict(segment.facts)
             following.fact_lines = dict(segment.fact_lines)
-            self.segments.append(following)
-            self._recent.clear()
-            self._recent_set.clear()
+            self._begin(following)
         return self.current
+
+    def _begin(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self._recent.clear()
+        self._recent_set.clear()
+        self._latest.clear()
 
     def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
         iteration = record.get("global_iter", record.get("iter"))
@@ -218,8 +235,10 @@ class Log:
             iteration = len(self.current.table)
         elif self._is_repeat(("iter", iteration, loss, time_ms, record.get("tok_s"))):
             return
-        elif iteration == self.current.last_iter:
-            return  # another rank's line, with that rank's figures
+        elif iteration in self._latest and not record.get("is_unmeasured"):
+            return  # another rank's line, a little late, with that rank's figures
+        else:
+            self._latest.append(iteration)
         segment = self._segment_for(iteration, bool(record.get("is_unmeasured")))
         segment.is_measured |= record.get("mfu") is not None
         if segment.first_iter is None:
@@ -248,8 +267,9 @@ class Log:
         for phase, ms in (record.get("phases") or {}).items():
             if isinstance(ms, int | float) and 0 <= ms <= ABSURD["time_ms"]:
                 segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
-        if "max_iters" in record and record["max_iters"] is not None:
-            segment.config.setdefault("max_iters", int(record["max_iters"]))
+        length = record.get("max_iters")
+        if length is not None and not is_absurd(length):
+            segment.config.setdefault("max_iters", int(length))
             segment.config_lines.setdefault("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
         if time_ms is None:
@@ -293,9 +313,7 @@ class Log:
         if segment.first_line is None:
             segment.first_line = line
         segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
-        val = segment.evals[-1].val
-        if val is not None and not np.isfinite(val) and segment.nan_line is None:
-            segment.nan_iter, segment.nan_line = iteration, line
+        segment.eval_iters.append(iteration)
         self._limit(segment)
 
     def _limit(self, segment: Segment) -> None:
@@ -329,23 +347,24 @@ class Log:
         if segment.saves and segment.saves[-1].iter == iteration is not None:
             return
         segment.saves.append(Save(line, iteration, record.get("time_ms"), stamp))
+        if iteration is not None:
+            segment.save_iters.append(iteration)
         if last is not None and last.iter == iteration:
             last.save_line = line
         self._limit(segment)
 
     def _add_start(self, record: Record, line: int) -> None:
-        says_start = "init_from" in record or "tokens_per_iter" in record
+        says_start = not {"init_from", "tokens_per_iter"}.isdisjoint(record) or record.get("config")
         has_room = len(self.segments) < MOST_SEGMENTS
         if says_start and not self.current.is_empty() and has_room:
-            self.segments.append(Segment())
-            self._recent.clear()
-            self._recent_set.clear()
+            self._begin(Segment())
         segment = self.current
         for key, value in (record.get("config") or {}).items():
-            segment.config[key] = value
-            segment.config_lines[key] = line
+            if not is_absurd(value):
+                segment.config[key] = value
+                segment.config_lines[key] = line
         for key, value in record.items():
-            if key not in ("kind", "config") and value is not None:
+            if key not in ("kind", "config") and value is not None and not is_absurd(value):
                 segment.facts[key] = value
                 segment.fact_lines[key] = line
 
@@ -353,9 +372,9 @@ class Log:
         segment = self.current
         if len(segment.events) < MOST_NOTES:
             iteration = record.get("iter")
-            segment.events.append(
-                Event(line, record["name"], iteration or segment.last_iter, record)
-            )
+            if iteration is None:
+                iteration = segment.last_iter
+            segment.events.append(Event(line, record["name"], iteration, record))
 
     def finish(self) -> None:
         """Drop what holds no training: the header of a run that never began, say."""

@@ -194,4 +194,6 @@ def _value(text: str) -> object:
         if sign == "/" and not n:
             return text.strip()
         result = result * (n or 0.0) if sign == "*" else result / (n or 1.0)
+    if not math.isfinite(result):
+        return text.strip()
     return int(result) if result == int(result) else result

@@ -44,6 +44,7 @@ OTHERS = (
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
 AHEAD = 2
+MOST_WAITING = 50_000  # lines without a decision
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 LARGEST_DOCUMENT = 1 << 28
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
@@ -124,11 +125,22 @@ class Intake:
             position = end
             self._waiting.append((self._next_number(), line))
             self._try_line(line)
+            self._forget()
+            if self._reader is not None:
+                return block[position:]
             first, second = sorted([0.0, *self._scores], reverse=True)[:2]
             if first >= 4 * ENOUGH and second * 3 <= first:
                 self._choose(self._best())
                 return block[position:]
         return b""
+
+    def _forget(self) -> None:
+        """A file that says nothing for so long need not be remembered."""
+        if len(self._waiting) > MOST_WAITING:
+            if max(self._scores) >= WEIGHT["iter"]:
+                self._choose(self._best())
+            else:
+                del self._waiting[:-1000]
 
     def _try_line(self, line: bytes) -> None:
         texts = [text for text in pieces(line) if text]
