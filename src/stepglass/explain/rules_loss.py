@@ -118,7 +118,8 @@ def overfitting(part: Part) -> list[Finding]:
     gap = common["gap_loss"]
     if not last.train_loss or gap is None:
         return []
-    if len(evals) > 2 and evals.index(best) > 0.7 * (len(evals) - 1):
+    num_before = sum(e.line < best.line for e in evals)
+    if len(evals) > 2 and num_before > 0.7 * (len(evals) - 1):
         return []  # it still learns something that holds for new text
     if gap < LEAST_GAP or gap < WIDE_GAP * last.train_loss:
         return []

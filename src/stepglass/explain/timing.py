@@ -30,6 +30,11 @@ WARM_UP_ITERS = 10
 FEW = 4
 MUCH_SLOWER = 3.0  # than other boundaries: more than an evaluation happened there
 
+CAUSES = {
+    flags: "+".join(itertools.compress(("warmup", "eval", "checkpoint"), flags)) or "unexplained"
+    for flags in itertools.product((False, True), repeat=3)
+}
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -74,7 +79,7 @@ class Timing:
     ledger: Ledger | None = None
 
     def spikes_of(self, cause: str) -> list[Spike]:
-        return [spike for spike in self.spikes if cause in spike.cause.split("+")]
+        return [spike for spike in self.spikes if cause in spike.cause]
 
 
 def reconstruct(
@@ -139,10 +144,8 @@ def reconstruct(
     for iteration, line, time_ms, excess_ms, is_start, is_eval, is_save in zip(
         *(column[rows].tolist() for column in figures), strict=True
     ):
-        flags = (("warmup", is_start), ("eval", is_eval), ("checkpoint", is_save))
-        causes = [name for name, is_there in flags if is_there]
-        cause = "+".join(causes) or "unexplained"
-        stall_ms = 0.0 if causes else excess_ms
+        cause = CAUSES[is_start, is_eval, is_save]
+        stall_ms = excess_ms if cause == "unexplained" else 0.0
         timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause, stall_ms))
     _find_stalls_at_boundaries(timing)
     _split(timing, segment)

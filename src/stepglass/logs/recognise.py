@@ -6,9 +6,7 @@ intake.feed(block)          #   whole lines
 log = intake.log()          #   as far as it goes
 """
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 
 from stepglass.errors import LogError
@@ -43,7 +41,6 @@ OTHERS = (
 )
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
-AHEAD = 2
 MOST_WAITING = 50_000  # lines without a decision
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 LARGEST_DOCUMENT = 1 << 28
@@ -65,15 +62,13 @@ class Intake:
         self._waiting: list[tuple[int, bytes]] = []
         self._reader: Reader | None = None
 
-    def feed(self, block: bytes, ahead: Future[fast.Block | None] | None = None) -> None:
-        """Read whole lines. They may have been read ahead by another thread."""
+    def feed(self, block: bytes) -> None:
+        """Read whole lines."""
         if self._reader is None:
-            block, ahead = self._try_readers(block), None
+            block = self._try_readers(block)
             if not block:
                 return
-        quick = None
-        if self.is_quick():
-            quick = ahead.result() if ahead else fast.read(block)
+        quick = fast.read(block) if isinstance(self._reader, Console) else None
         if quick is None:
             lines = block.split(b"\n")
             if lines[-1] == b"":
@@ -82,10 +77,6 @@ class Intake:
                 self._read_line(self._next_number(), line)
         else:
             self._read_quickly(quick)
-
-    def is_quick(self) -> bool:
-        """Lines like nanoGPT's can be read many at once."""
-        return isinstance(self._reader, Console)
 
     def peek(self) -> Log | None:
         """What was understood so far, of a log that goes on. None while it is not clear whose."""
@@ -248,9 +239,6 @@ def read(file: Readable, name: str) -> Log:
     intake = Intake()
     held: list[bytes] = []
     num_held = 0
-    # numpy lets go of Python's lock, so blocks are read beside each other.
-    pool = ThreadPoolExecutor(AHEAD)
-    waiting: deque[tuple[bytes, Future[fast.Block | None] | None]] = deque()
     for block in blocks(file):
         if not num_held and block.startswith(COMPRESSED):
             raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
@@ -260,12 +248,7 @@ def read(file: Readable, name: str) -> Log:
                 raise LogError(f"{name}: a trainer_state.json of more than 256 MB is not read")
         else:
             num_held = 1
-            waiting.append((block, pool.submit(fast.read, block) if intake.is_quick() else None))
-            if len(waiting) > AHEAD or not intake.is_quick():
-                intake.feed(*waiting.popleft())
-    for block, ahead in waiting:
-        intake.feed(block, ahead)
-    pool.shutdown()
+            intake.feed(block)
     if held:
         return _document(b"".join(held), name)
     log = intake.log()
