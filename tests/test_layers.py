@@ -41,7 +41,7 @@ LAYERS: list[list[str]] = [
     ],
     ["logs.recognise"],
     ["explain.finding", "explain.words", "explain.sparkline", "explain.timing"],
-    ["explain.mfu"],
+    ["explain.mfu", "explain.spent"],
     ["explain.study"],
     ["explain.rules_time", "explain.rules_speed"],
     ["explain.rules_loss"],

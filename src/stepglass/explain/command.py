@@ -136,8 +136,9 @@ def follow(target: str, cfg: ExplainConfig, words: Words, device: str | None, sa
         for data in growing(file, is_pipe, time.sleep):
             if data:
                 follower.feed(data, pass_through if is_new else None)
-            else:
+            elif not is_new:
                 is_new = True
+                follower.look()
     except KeyboardInterrupt:
         pass
     result = follower.finish(pass_through if is_new else None)

@@ -19,7 +19,6 @@ from stepglass.logs.source import LONGEST
 
 POLL_S = 0.2
 EVERY_S = 1.0  # the rules look again this often, not at every line
-ENOUGH_LINES = 3
 
 
 class Follower:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepglass.explain import mfu, timing
+from stepglass.explain import mfu, spent, timing
 from stepglass.explain.mfu import Mfu
 from stepglass.explain.timing import Timing
 from stepglass.logs.log import Eval, Event, Log, Segment
@@ -201,6 +201,7 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
         time = times[number]
         if surest is not None and _is_unsure(time, surest):
             time = timing.reconstruct(log, segment, is_first=not number, normal_ms=surest.normal_ms)
+        time.ledger = spent.ledger_of(log, segment, time)
         is_last = number == len(log.segments) - 1
         result.parts.append(
             Part(
