@@ -109,6 +109,10 @@ def _eval(part: Part, words: Words, evaluation: Eval) -> Iterator[str]:
 
 
 def _run(part: Part, words: Words, rows: list[int]) -> Iterator[str]:
+    if len(rows) == 1:
+        yield ""
+        yield from _row(part, words, rows[0], None, is_first=False)
+        return
     times = part.timing.times[rows]
     times = times[np.isfinite(times)]
     losses = part.column("loss")[rows]
