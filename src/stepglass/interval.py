@@ -16,7 +16,7 @@ AT_RISK_S = 120.0
 AT_RISK_SHARE = 0.01
 MOST_AT_RISK_S = 900.0
 STALL_SHARE = 0.01
-TAKEN_SHARE = 0.006  # a writer slows training by more than the core time it takes: up to 1.6 x seen
+TAKEN_SHARE = 0.004  # a writer slows training by more than the core time it takes: up to 2.3 x seen
 UNITS_S = {"s": 1, "m": 60, "h": 3600}
 
 
