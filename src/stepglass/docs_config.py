@@ -7,6 +7,7 @@ import sys
 
 from stepglass.config import SAMPLE_SETTINGS, TRAIN_SETTINGS
 from stepglass.data.prepare import PREPARE_SETTINGS
+from stepglass.explain.command import EXPLAIN_SETTINGS
 from stepglass.settings import Settings
 
 INTRO = """\
@@ -25,6 +26,7 @@ def page() -> str:
         "stepglass train": TRAIN_SETTINGS,
         "stepglass prepare": PREPARE_SETTINGS,
         "stepglass sample": SAMPLE_SETTINGS,
+        "stepglass explain": EXPLAIN_SETTINGS,
     }
     return INTRO + "".join(_section(title, settings) for title, settings in sections.items())
 
