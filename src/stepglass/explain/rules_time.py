@@ -61,7 +61,9 @@ def eval_inside_iteration(part: Part) -> list[Finding]:
     share = eval_share(part)
     is_costly = share is not None and share > EVAL_BUDGET
     change: Change = {}
-    if wanted and (is_costly or share is None) and wanted > (now or NANOGPT_INTERVAL):
+    fits = part.max_iters is None or (wanted or 0) <= part.max_iters / 1.5
+    is_more = (wanted or 0) > (now or NANOGPT_INTERVAL)
+    if wanted and fits and is_more and (is_costly or share is None):
         change = {"eval_interval": wanted}
     saves = [s for s in spikes if "checkpoint" in s.cause]
     return [
