@@ -45,6 +45,7 @@ LAYERS: list[list[str]] = [
     ["explain.study"],
     ["explain.rules_time", "explain.rules_speed"],
     ["explain.rules_loss"],
+    ["explain.rules_run"],
     ["explain.rules"],
     ["explain.output", "explain.walk"],
     ["explain.show"],

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from stepglass.explain import rules_loss as loss
+from stepglass.explain import rules_run as run
 from stepglass.explain import rules_speed as speed
 from stepglass.explain import rules_time as time
 from stepglass.explain.finding import Finding
@@ -24,14 +25,14 @@ RULES: dict[str, Callable[[Part], list[Finding]]] = {
     "checkpoint-interval": time.checkpoint_interval,
     "overfitting": loss.overfitting,
     "best-checkpoint-lost": loss.best_checkpoint_lost,
-    "stopped-early": loss.stopped_early,
-    "schedule-mismatch": loss.schedule_mismatch,
+    "stopped-early": run.stopped_early,
+    "schedule-mismatch": run.schedule_mismatch,
     "nan-loss": loss.nan_loss,
     "divergence": loss.divergence,
     "loss-spike": loss.loss_spike,
-    "initial-loss": loss.initial_loss,
+    "initial-loss": run.initial_loss,
     "plateau": loss.plateau,
-    "data-budget": loss.data_budget,
+    "data-budget": run.data_budget,
     "out-of-memory": speed.out_of_memory,
     "contradiction": speed.contradiction,
     "unexplained-stall": time.unexplained_stall,

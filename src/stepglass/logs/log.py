@@ -188,7 +188,8 @@ class Log:
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = first, int(columns["line"][0])
         segment.last_iter, segment.last_line = last, int(columns["line"][-1])
-        segment.last_finite = (segment.last_line, last, float(loss[-1]))
+        if not segment.num_nan:
+            segment.last_finite = (segment.last_line, last, float(loss[-1]))
 
     def _is_repeat(self, key: tuple[object, ...]) -> bool:
         """Every rank prints its own copy of a line: one of them counts."""
@@ -248,9 +249,8 @@ class Log:
             loss = record["loss"] = None
         if loss is not None:
             if np.isfinite(loss):
-                segment.last_finite = (
-                    (line, iteration, loss) if not segment.num_nan else (segment.last_finite)
-                )
+                if not segment.num_nan:
+                    segment.last_finite = (line, iteration, loss)
             else:
                 segment.num_nan += 1
                 if segment.nan_line is None:
