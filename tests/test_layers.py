@@ -19,7 +19,8 @@ LAYERS: list[list[str]] = [
     ["checkpoint_dir"],
     ["runs"],
     ["logs.record", "logs.source", "logs.table"],
-    ["logs.common", "logs.nanogpt", "logs.fast", "logs.log"],
+    ["logs.fast"],
+    ["logs.common", "logs.nanogpt", "logs.log"],
     [
         "logs.stepglass_log",
         "logs.nanochat",

@@ -5,6 +5,7 @@ module that prints errors and turns them into exit codes: 0 done, 1 the run fail
 at fault.
 """
 
+import gc
 import io
 import os
 import sys
@@ -262,6 +263,7 @@ def _write_samples(
 
 def explain(argv: list[str]) -> None:
     """Say what a log means."""
+    gc.set_threshold(200_000)  # a long log is many small objects, and none in a circle
     from stepglass.explain import command  # noqa: PLC0415
 
     if wants_help(argv):

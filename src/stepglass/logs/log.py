@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
-from stepglass.logs.table import COLUMNS, Column, Table
+from stepglass.logs.table import COLUMNS, Table
 
 # Figures beyond these are no figures.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
@@ -161,12 +162,13 @@ class Log:
             self.current.first_stamp = self.current.first_stamp or stamp
             self.current.last_stamp = stamp
 
-    def add_block(
-        self, columns: dict[str, Column], evals: dict[str, Column], saves: list[int]
-    ) -> None:
+    def add_block(self, block: Block) -> None:
         """Iterations whose numbers rise, later than all before, and the evaluations and
-        checkpoints among them, all with their lines."""
-        segment = self._segment_for(int(columns["iter"][0]))
+        checkpoints among them."""
+        evals, saves = block.evals, block.saves
+        edges = block.take(np.array([0, len(block) - 1]))
+        first, last = edges["iter"].astype(np.int64).tolist()
+        segment = self._segment_for(first)
         if evals:
             rows = zip(*(evals[k].tolist() for k in EVAL_COLUMNS), strict=True)
             segment.evals += [Eval(int(line), int(i), train, val) for line, i, train, val in rows]
@@ -181,15 +183,13 @@ class Log:
                 evaluation.save_line = line
                 segment.save_iters.append(evaluation.iter)
         self._limit(segment)
-        loss = columns["loss"]
-        segment.table.add_block(columns)
+        segment.table.add_block(block)
         segment.is_measured = True
-        first, last = int(columns["iter"][0]), int(columns["iter"][-1])
         if segment.first_iter is None:
-            segment.first_iter, segment.first_line = first, int(columns["line"][0])
-        segment.last_iter, segment.last_line = last, int(columns["line"][-1])
+            segment.first_iter, segment.first_line = first, int(edges["line"][0])
+        segment.last_iter, segment.last_line = last, int(edges["line"][1])
         if not segment.num_nan:
-            segment.last_finite = (segment.last_line, last, float(loss[-1]))
+            segment.last_finite = (segment.last_line, last, float(edges["loss"][1]))
 
     def _is_repeat(self, key: tuple[object, ...]) -> bool:
         """Every rank prints its own copy of a line: one of them counts."""

@@ -68,7 +68,8 @@ class Intake:
             block = self._try_readers(block)
             if not block:
                 return
-        quick = fast.read(block) if isinstance(self._reader, Console) else None
+        next_line = self._log.num_lines + 1
+        quick = fast.read(block, next_line) if isinstance(self._reader, Console) else None
         if quick is None:
             lines = block.split(b"\n")
             if lines[-1] == b"":
@@ -182,27 +183,21 @@ class Intake:
 
     def _read_quickly(self, quick: fast.Block) -> None:
         log = self._log
-        base = log.num_lines + 1
-        for columns in (quick.columns, quick.evals):
-            if columns:
-                columns["line"] += base
-        quick.saves = [base + line for line in quick.saves]
-        num_before = log.num_lines
         log.num_lines += quick.num_lines
         num_evals = len(quick.evals["line"]) if quick.evals else 0
-        log.num_understood += len(quick.columns["line"]) + num_evals + len(quick.saves)
+        log.num_understood += len(quick) + num_evals + len(quick.saves)
         notes: list[tuple[int, Record, float | None]] = []
         for offset, line in quick.slow:
             found = self._records(line)
             log.num_understood += bool(found)
-            notes += [(num_before + 1 + offset, record, when) for record, when in found]
-        iters = quick.columns["iter"]
+            notes += [(quick.first_line + offset, record, when) for record, when in found]
+        iters = quick.iters
         last = log.current.last_iter
         # What stands between the iterations says which of them were boundaries: by number, so it
         # need not be read in step with them, unless a run begins anew among them.
         is_rising = bool((iters[1:] > iters[:-1]).all()) and (last is None or iters[0] > last)
         if is_rising and not notes:
-            log.add_block(quick.columns, quick.evals, quick.saves)
+            log.add_block(quick)
         else:
             for number, record, when in sorted(notes + list(_records_of(quick)), key=first):
                 log.add(record, number, when)
@@ -223,7 +218,7 @@ def first(item: tuple[int, Record, float | None]) -> int:
 
 def _records_of(quick: fast.Block) -> Iterator[tuple[int, Record, float | None]]:
     """A block as the records it was made from."""
-    for kind, columns in (("iter", quick.columns), ("eval", quick.evals)):
+    for kind, columns in (("iter", quick.take(fast.ALL)), ("eval", quick.evals)):
         names = [name for name in columns if name != "line"]
         figures = zip(*(columns[name].tolist() for name in names), strict=True)
         for line, values in zip(columns["line"].tolist() if columns else [], figures, strict=True):

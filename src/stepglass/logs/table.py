@@ -5,11 +5,14 @@ Up to `CAPACITY` rows every printed iteration is kept. Beyond that ordinary ones
 sums are of all of them. A number that was not printed is NaN.
 """
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp] | slice
 
 # `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said.
 COLUMNS = (
@@ -30,6 +33,36 @@ COLUMNS = (
 )
 CAPACITY = 1 << 16
 SLOW = 1.5  # times the median: never thinned out
+
+
+class Block(Protocol):
+    """Iterations whose times are known; the rest is read of those that are kept."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def times(self) -> Column: ...
+
+    def mfu(self, rows: Rows) -> Column: ...
+
+    def take(self, rows: Rows) -> dict[str, Column]: ...
+
+
+class Read:
+    """A block that is read already."""
+
+    def __init__(self, columns: dict[str, Column]) -> None:
+        self._columns = columns
+        self.times = columns["time_ms"]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def mfu(self, rows: Rows) -> Column:
+        return self._columns["mfu"][rows]
+
+    def take(self, rows: Rows) -> dict[str, Column]:
+        return {name: values[rows] for name, values in self._columns.items()}
 
 
 class Table:
@@ -69,10 +102,10 @@ class Table:
         if len(self._pending) >= 4096:
             self._flush()
 
-    def add_block(self, columns: dict[str, Column]) -> None:
+    def add_block(self, block: Block) -> None:
         """Many iterations, in order."""
         self._flush()
-        self._append(columns)
+        self._append(block)
 
     def column(self, name: str) -> Column:
         """One column of the rows that were kept."""
@@ -88,24 +121,25 @@ class Table:
             return
         rows, self._pending = self._pending, []
         self._append(
-            {name: np.array([as_float(row.get(name)) for row in rows]) for name in COLUMNS}
+            Read({name: np.array([as_float(row.get(name)) for row in rows]) for name in COLUMNS})
         )
 
-    def _append(self, block: dict[str, Column]) -> None:
+    def _append(self, block: Block) -> None:
         self._columns = {}
-        time, mfu = block["time_ms"], block["mfu"]
-        size = len(time)
-        block["n"] = np.arange(self._count, self._count + size, dtype=np.float64)
-        block["prev_mfu"] = np.concatenate([[self._last_mfu], mfu[:-1]])
-        self._last_mfu = mfu[-1]
-        self._count += size
+        time = block.times
+        n = np.arange(self._count, self._count + len(time), dtype=np.float64)
+        self._count += len(time)
         is_known = ~np.isnan(time)
         self._time_sum_ms += float(time[is_known].sum())
         self._num_times += int(np.count_nonzero(is_known))
-        if self._stride > 1:
-            block = self._thinned(block)
-        self._blocks.append(block)
-        self._size += len(block["n"])
+        rows = np.flatnonzero(self._is_kept(n, time))
+        columns = block.take(rows)
+        columns["n"] = n[rows]
+        columns["prev_mfu"] = block.mfu(np.maximum(rows - 1, 0))
+        columns["prev_mfu"][rows == 0] = self._last_mfu
+        self._last_mfu = float(block.mfu(np.array([len(time) - 1]))[0])
+        self._blocks.append(columns)
+        self._size += len(rows)
         while self._size > CAPACITY:
             self._thin()
 
@@ -120,10 +154,12 @@ class Table:
             self._blocks = [{k: v[::2] for k, v in block.items()} for block in self._blocks]
             self._size = sum(len(block["n"]) for block in self._blocks)
 
+    def _is_kept(self, n: Column, time: Column) -> Mask:
+        kept: Mask = n % self._stride == 0
+        return kept | (time > self._slow_ms)
+
     def _thinned(self, block: dict[str, Column]) -> dict[str, Column]:
-        kept: Mask = block["n"] % self._stride == 0
-        kept |= block["time_ms"] > self._slow_ms
-        rows = np.flatnonzero(kept)
+        rows = np.flatnonzero(self._is_kept(block["n"], block["time_ms"]))
         return {name: values[rows] for name, values in block.items()}
 
 
