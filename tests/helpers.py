@@ -1,6 +1,7 @@
 """Fakes and small things that tests share."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,12 @@ TEXT = (
     "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
 )
 
+# Every test of training holds for both models: `make test-gpt2` runs them with the other one.
+MODEL = os.environ.get("STEPGLASS_TEST_MODEL", "modern")
+
 TINY = {
     "recipe": "none",
+    "model": MODEL,
     "dataset": "tiny",
     "out_dir": "out",
     "device": "cpu",

@@ -16,16 +16,13 @@ def resolve(*argv: str, recipe: str = "none") -> TrainConfig:
 def test_defaults_are_nanogpts():
     cfg = resolve()
     assert (cfg.n_layer, cfg.n_embd, cfg.block_size, cfg.batch_size) == (12, 768, 1024, 12)
-    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters, cfg.eval_interval) == (
-        6e-4,
-        0.95,
-        600_000,
-        2000,
-    )
+    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters) == (6e-4, 0.95, 600_000)
     assert cfg.gradient_accumulation_steps == 40
     assert (cfg.bias, cfg.dataset) == (False, "openwebtext")
     # Not nanoGPT's: the interval does that work.
     assert (cfg.always_save_checkpoint, cfg.checkpoint_interval) == (False, "auto")
+    # Nor these: evaluation keeps to a budget, and the model is of this decade.
+    assert (cfg.eval_interval, cfg.model) == ("auto", "modern")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +73,11 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--min_lr=1"], "min_lr=1 must not be above learning_rate=0.0006"),
         (["--warmup_iters=600001"], "warmup_iters=600001 must not be above lr_decay_iters=600000"),
         (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
-        (["--recipe=slow"], "--recipe expects one of quick, shakespeare_char, none, found 'slow'"),
+        (
+            ["--recipe=slow"],
+            "--recipe expects one of gpt2, quick, shakespeare_char, speedrun_cpu, none, found "
+            "'slow'",
+        ),
         (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
         (["-x"], "unknown flag '-x': settings are written --key=value"),
         (["nothing.toml"], "nothing.toml: expected a config file, found nothing"),

@@ -1,6 +1,7 @@
 """Choices of device, format and compilation, on machines we do not have."""
 
 import importlib.util
+import shutil
 
 import pytest
 import torch
@@ -22,22 +23,18 @@ class Machine:
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if triton else None)
 
 
-def choices(**settings) -> tuple[str, str, bool]:
+def choices(**settings) -> tuple[str, str]:
     chosen = device.pick(TrainConfig(**settings))
-    return chosen.type, str(chosen.dtype).removeprefix("torch."), chosen.compile
+    return chosen.type, str(chosen.dtype).removeprefix("torch.")
 
 
 @pytest.mark.parametrize(
     ("hardware", "expected"),
     [
-        ({}, ("cpu", "float32", False)),
-        ({"mps": True}, ("mps", "float32", False)),
-        (
-            {"cuda": "NVIDIA GeForce RTX 4070", "bf16": True, "triton": True},
-            ("cuda", "bfloat16", True),
-        ),
-        ({"cuda": "NVIDIA GeForce RTX 4070", "bf16": True}, ("cuda", "bfloat16", False)),
-        ({"cuda": "Tesla V100-SXM2-16GB", "triton": True}, ("cuda", "float16", True)),
+        ({}, ("cpu", "float32")),
+        ({"mps": True}, ("mps", "float32")),
+        ({"cuda": "NVIDIA GeForce RTX 4070", "bf16": True}, ("cuda", "bfloat16")),
+        ({"cuda": "Tesla V100-SXM2-16GB"}, ("cuda", "float16")),
     ],
 )
 def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
@@ -46,13 +43,44 @@ def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
     Machine(monkeypatch, **hardware)
     assert choices() == expected
     reasons = device.pick(TrainConfig()).reasons
-    assert [reason.split(":")[0] for reason in reasons] == ["device", "dtype", "compile"]
+    assert [reason.split(":")[0] for reason in reasons] == ["device", "dtype"]
     assert "asked for" not in " ".join(reasons)
 
 
 def test_what_the_user_says_is_done(monkeypatch):
     Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, triton=True)
-    assert choices(device="cpu", dtype="bfloat16", compile=True) == ("cpu", "bfloat16", True)
+    assert choices(device="cpu", dtype="bfloat16") == ("cpu", "bfloat16")
+    assert device.pick_compile("cpu", True, 0.0, 1e11) == (True, "asked for")
+
+
+HOUR = 3600 * 0.4  # of work, for a device that does 1 FLOP/s at the usual MFU
+
+
+@pytest.mark.parametrize(
+    ("kind", "hours", "has_compiler", "does_compile", "reason"),
+    [
+        ("cpu", 0.01, True, False, "compiling takes about 25.0s and saves about 1.8s of a run of"),
+        ("cpu", 1, True, True, "compiling takes about 25.0s and saves about 3m 00s of a run of"),
+        ("cpu", 1, False, False, "torch.compile needs a C++ compiler"),
+        ("cuda", 1, True, True, "compiling takes about 1m 00s and saves about 21m 00s of a run"),
+        ("cuda", 0.02, True, False, "compiling takes about 1m 00s and saves about 25.2s of a run"),
+        ("cuda", 1, False, False, "torch.compile needs Triton"),
+        ("mps", 1, True, False, "not tried on an Apple GPU"),
+    ],
+)
+def test_compiling_must_pay_back_within_the_run(
+    kind, hours, has_compiler, does_compile, reason, monkeypatch
+):
+    Machine(monkeypatch, triton=has_compiler)
+    monkeypatch.setattr(shutil, "which", lambda name: name if has_compiler else None)
+    chosen, said = device.pick_compile(kind, "auto", hours * HOUR, 1.0)
+    assert chosen is does_compile
+    assert said.startswith(reason)
+
+
+def test_a_gpu_whose_peak_is_unknown_compiles(monkeypatch):
+    Machine(monkeypatch, triton=True)
+    assert device.pick_compile("cuda", "auto", 1.0, None)[0]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_standard_error_is_that_of_the_windows():
     data = dataset.load("tiny", 8)
     net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
     windows = choose_windows(data, cfg)
-    result = evaluate(net, data, windows, cfg, pick(cfg), lambda: False)
+    result = evaluate(net, data, windows, cfg, 4, pick(cfg), lambda: False)
     assert result is not None
     rows = data.val.windows(data.eval_windows(data.val, cfg.seed, 10**9, 8), 9).astype("int64")
     with torch.no_grad():
@@ -169,7 +169,7 @@ def test_choices_are_printed_with_reasons_when_nobody_made_them(capsys):
     assert main(["train", *[a for a in tiny_args() if not a.startswith("--device")]]) == 0
     out = capsys.readouterr().out
     assert "dtype: float32: the fastest exact format on a CPU\n" in out
-    assert "compile: False: compiling takes longer than it saves in a run of this kind\n" in out
+    assert "compile: False: compiling takes about 25.0s and saves about " in out
 
 
 def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
@@ -203,7 +203,7 @@ def spoil_weights_after(monkeypatch, step: int) -> None:
     def apply(s):
         norm = real(s)
         if s.state.step + 1 == step:
-            s.raw_model.transformer.ln_f.weight.data.fill_(math.nan)
+            next(s.raw_model.parameters()).data.fill_(math.nan)
         return norm
 
     monkeypatch.setattr(train, "apply_gradients", apply)
@@ -346,7 +346,7 @@ def test_a_last_save_that_fails_is_tried_three_times_and_then_named(monkeypatch,
 def test_a_peak_that_was_measured_too_low_is_measured_again(monkeypatch, capsys):
     rates = iter([1.0, 1e12])
     monkeypatch.setattr("stepglass.device.measure_matmul", lambda device, dtype: next(rates))
-    train_tiny()
+    train_tiny(compile=False)
     assert (
         "peak for MFU: 1.0 TFLOP/s, the best matrix product measured here; the machine was busy"
         in (capsys.readouterr().out)

@@ -34,6 +34,7 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
   stepglass explain LOG|RUN|- [--lang=en|de|es|fr] [--lines] [--follow] [--json]
                                      say what any trainer's log means, and what to change
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
+  stepglass bench [NAME ...]         measure speed: ratios, both sides by turns
 
 `stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
 """
@@ -48,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         "sample": sample,
         "explain": explain,
         "runs": runs,
+        "bench": bench,
     }
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -196,6 +198,19 @@ def train(argv: list[str]) -> None:
         with clock.phase("warmup"):
             session = set_up(cfg, argv, clock, console, stop)
         trainer.run(session)
+
+
+def bench(argv: list[str]) -> None:
+    """Measure speed."""
+    from stepglass.bench import command  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass bench [NAME ...] [--key=value ...]\n")
+        print("\n".join(f"  {name:<10}{text}" for name, text in command.HELP.items()), end="\n\n")
+        print("\n".join(command.BENCH_SETTINGS.help_lines()))
+        return
+    names, given = command.BENCH_SETTINGS.parse(argv)
+    command.bench(names, command.BENCH_SETTINGS.build(given), lambda line: print(line, flush=True))
 
 
 def sample(argv: list[str]) -> None:

@@ -16,20 +16,36 @@ from stepglass import atomic, interval, nanogpt_config
 from stepglass.errors import CheckpointError, ConfigError, os_reason
 from stepglass.settings import Given, Settings, setting
 
-MODEL_KEYS = ("model", "n_layer", "n_head", "n_embd", "block_size", "bias")
+MODEL_KEYS = (
+    "model",
+    "n_layer",
+    "n_head",
+    "n_kv_head",
+    "n_embd",
+    "n_inner",
+    "block_size",
+    "bias",
+    "tie_weights",
+    "optimizer",
+)
 # Change one of these in mid-run and it goes on, but not as the unbroken run would have.
 EXACT_KEYS = (
     "gradient_accumulation_steps",
     "batch_size",
     "dropout",
     "learning_rate",
+    "embedding_lr",
+    "muon_lr",
+    "muon_momentum",
     "weight_decay",
     "beta1",
     "beta2",
     "grad_clip",
     "decay_lr",
     "warmup_iters",
+    "lr_schedule",
     "lr_decay_iters",
+    "cooldown_iters",
     "min_lr",
     "seed",
 )
@@ -41,8 +57,19 @@ class TrainConfig:
     """Everything `stepglass train` can be told."""
 
     out_dir: str = setting("out", "the run directory: log, checkpoints, settings")
-    eval_interval: int = setting(
-        2000, "evaluate every so many iterations, and at the end", minimum=1
+    eval_interval: int | Literal["auto"] = setting(
+        "auto",
+        "evaluate every so many iterations, and at the end; auto: as often as eval_budget allows",
+        minimum=1,
+    )
+    eval_budget: float = setting(
+        0.05, "the share of the run that eval_interval=auto may take", above=0, maximum=0.9
+    )
+    target_val_loss: float = setting(
+        0.0,
+        "stop, with a checkpoint, at the first evaluation at or below this, over the whole "
+        "validation split; 0: none",
+        minimum=0,
     )
     log_interval: int = setting(
         1, "print every so many iterations; the run log has all of them", minimum=1
@@ -86,15 +113,38 @@ class TrainConfig:
     block_size: int = setting(
         1024, "tokens in a sequence: the longest context the model sees", minimum=1
     )
-    model: Literal["gpt2"] = setting("gpt2", "architecture: gpt2 is nanoGPT's and OpenAI's")
+    model: Literal["modern", "gpt2"] = setting(
+        "modern",
+        "architecture: modern is Qwen3's; gpt2 is nanoGPT's and OpenAI's, and what a nanoGPT "
+        "config file means",
+    )
     n_layer: int = setting(12, "transformer blocks", minimum=1, maximum=10_000)
     n_head: int = setting(12, "attention heads; must divide n_embd", minimum=1)
+    n_kv_head: int = setting(
+        0, "modern: heads of keys and values, shared by the others; 0: n_head", minimum=0
+    )
     n_embd: int = setting(768, "width of the model", minimum=1, maximum=1_000_000)
+    n_inner: int = setting(
+        0, "modern: width of the MLP; 0: 8/3 of n_embd", minimum=0, maximum=10_000_000
+    )
+    tie_weights: bool = setting(False, "modern: one matrix for embeddings and head; gpt2 always")
     dropout: float = setting(
         0.0, "share of activations dropped in training", minimum=0, maximum=0.99
     )
-    bias: bool = setting(False, "biases in Linear and LayerNorm, as in GPT-2")
-    learning_rate: float = setting(6e-4, "peak learning rate, reached after the warm-up", above=0)
+    bias: bool = setting(False, "gpt2: biases in Linear and LayerNorm")
+    optimizer: Literal["auto", "muon", "adamw"] = setting(
+        "auto",
+        "muon: for the matrices inside the blocks, AdamW for the rest; auto: muon for modern, "
+        "adamw for gpt2",
+    )
+    learning_rate: float = setting(
+        6e-4, "AdamW's peak learning rate, reached after the warm-up", above=0
+    )
+    embedding_lr: float = setting(
+        0.0, "AdamW's peak learning rate for the token table; 0: learning_rate", minimum=0
+    )
+    muon_lr: float = setting(0.02, "Muon's peak learning rate; follows the same schedule", above=0)
+    muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
     max_iters: int = setting(600_000, "exactly so many updates (nanoGPT does one more)", minimum=0)
     weight_decay: float = setting(0.1, "decay of matrices and embeddings", minimum=0)
     beta1: float = setting(0.9, "AdamW's first beta", minimum=0, maximum=0.999999)
@@ -102,6 +152,12 @@ class TrainConfig:
     grad_clip: float = setting(1.0, "clip the gradient's norm at this; 0: do not", minimum=0)
     decay_lr: bool = setting(True, "warm up and decay the learning rate; False: keep it constant")
     warmup_iters: int = setting(2000, "iterations of linear warm-up", minimum=0)
+    lr_schedule: Literal["cosine", "trapezoid"] = setting(
+        "cosine", "after the warm-up: nanoGPT's cosine; or flat, then linear down"
+    )
+    cooldown_iters: int = setting(
+        0, "trapezoid: iterations of the way down, which ends at lr_decay_iters", minimum=0
+    )
     lr_decay_iters: int = setting(
         600_000, "iteration at which min_lr is reached; usually max_iters", minimum=1
     )
@@ -127,6 +183,8 @@ class TrainConfig:
     def used(self) -> list[str]:
         """The settings this run will use: only these are held to their ranges."""
         unused = set() if self.decay_lr else {"warmup_iters", "lr_decay_iters", "min_lr"}
+        if not self.uses_muon:
+            unused |= {"muon_lr", "muon_momentum"}
         return [field.name for field in dataclasses.fields(self) if field.name not in unused]
 
     def check(self) -> None:
@@ -134,6 +192,15 @@ class TrainConfig:
         if self.n_embd % self.n_head:
             raise ConfigError(
                 f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
+            )
+        if self.model == "modern" and self.n_embd // self.n_head % 2:
+            raise ConfigError(
+                f"model=modern turns pairs: n_embd={self.n_embd} over n_head={self.n_head} must be "
+                f"even; change one of them"
+            )
+        if self.model == "modern" and self.n_head % (self.n_kv_head or self.n_head):
+            raise ConfigError(
+                f"n_kv_head={self.n_kv_head} must divide n_head={self.n_head}; change one of them"
             )
         if self.decay_lr and self.min_lr > self.learning_rate:
             raise ConfigError(
@@ -148,6 +215,10 @@ class TrainConfig:
         interval.parse(self.checkpoint_interval)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
+
+    @property
+    def uses_muon(self) -> bool:
+        return self.optimizer == "muon" or (self.optimizer == "auto" and self.model == "modern")
 
     @property
     def tokens_per_iter(self) -> int:
@@ -194,6 +265,8 @@ def read_command_line(argv: list[str]) -> CommandLine:
             raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
         else:
             flags["dataset"] = Given(word, "data set")
+    if any(word.endswith(".py") for word in words):  # nanoGPT has one model, and no name for it
+        files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
     return CommandLine(files, flags, has_files)
 
 

@@ -10,6 +10,7 @@ import importlib.util
 import mmap
 import os
 import platform
+import shutil
 import subprocess
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,10 @@ from stepglass.errors import DeviceError
 from stepglass.hostcopy import Copy, CudaCopy, SharedCopy
 
 PEAK_BUDGET_S = 0.25  # spent on measuring the peak
+# Seconds of warm-up, and the share of an iteration that compiling saves. For a CPU as measured
+# (docs/recipes.md); for a GPU as others report, which was never measured here.
+COMPILING = {"cpu": (25.0, 0.05), "cuda": (60.0, 0.35)}
+USUAL_MFU = 0.4
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -221,38 +226,45 @@ def pick_dtype(kind: str, asked: str) -> tuple[torch.dtype, str]:
     )
 
 
-def pick_compile(kind: str, asked: bool | str) -> tuple[bool, str]:
-    """torch.compile pays on a GPU with Triton; elsewhere its warm-up outlasts what it saves in
-    short runs.
-    """
+def pick_compile(
+    kind: str, asked: bool | str, run_flops: float, peak_flops: float | None
+) -> tuple[bool, str]:
+    """torch.compile pays where what it saves in the run outlasts its warm-up."""
     if asked != "auto":
         return bool(asked), "asked for"
-    if kind == "cuda":
-        if importlib.util.find_spec("triton") is None:
-            return False, "torch.compile needs Triton, which is not installed"
-        return True, "a GPU earns the compile time back"
-    return False, "compiling takes longer than it saves in a run of this kind"
+    if kind == "mps":
+        return False, "not tried on an Apple GPU"
+    if kind == "cuda" and importlib.util.find_spec("triton") is None:
+        return False, "torch.compile needs Triton, which is not installed"
+    if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
+        return False, "torch.compile needs a C++ compiler, which is not installed"
+    warm_up_s, share = COMPILING[kind]
+    if peak_flops is None:
+        return True, "how long the run is cannot be told; a GPU mostly earns the compile time back"
+    run_s = run_flops / (USUAL_MFU * peak_flops)
+    does_pay = share * run_s > warm_up_s
+    saved = f"saves about {units.duration(1000 * share * run_s)} of a run of about "
+    saved += units.duration(1000 * run_s)
+    return does_pay, f"compiling takes about {units.duration(1000 * warm_up_s)} and {saved}"
 
 
 def pick(cfg: TrainConfig) -> Device:
-    """Decide on device, dtype and compilation, with reasons."""
+    """Decide on device and dtype, with reasons."""
     asked, device_reason = pick_type(cfg.device)
     torch_device = torch.device(asked)
     if torch_device.type == "cuda" and torch_device.index is not None:
         torch.cuda.set_device(torch_device)  # events, generators and waits follow the current one
     dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
-    compile_model, compile_reason = pick_compile(torch_device.type, cfg.compile)
     name = device_name(torch_device)
     dtype_name = str(dtype).removeprefix("torch.")
     return Device(
         torch_device,
         name,
         dtype,
-        compile_model,
+        compile=False,  # until it is known how long the run will be
         reasons=(
             f"device: {asked} ({name}): {device_reason}",
             f"dtype: {dtype_name}: {dtype_reason}",
-            f"compile: {compile_model}: {compile_reason}",
         ),
     )
 

@@ -15,6 +15,9 @@ from torch import Tensor, nn
 from stepglass.config import TrainConfig
 from stepglass.data.dataset import Dataset, TokenFile, as_tensors
 from stepglass.device import Device
+from stepglass.models.choice import Shape
+
+CPU_TOKENS = 8192  # at once: fastest of 512 to 65536 (docs/recipes.md)
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,26 @@ class Evaluation:
 
 
 def choose_windows(data: Dataset, cfg: TrainConfig) -> Windows:
-    """`eval_iters` batches of each split, or all of it."""
+    """`eval_iters` batches of each split, or all of it. A target is for all of validation."""
     count = cfg.eval_iters * cfg.batch_size
-    train, val = (
-        data.eval_windows(split, cfg.seed, count, cfg.block_size)
-        for split in (data.train, data.val)
+    all_of_val = len(data.val) if cfg.target_val_loss else count
+    return Windows(
+        data.eval_windows(data.train, cfg.seed, count, cfg.block_size),
+        data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size),
     )
-    return Windows(train, val)
+
+
+def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Device) -> int:
+    """As many windows in a batch as fit: nothing is kept for a way back. A CPU has them pass
+    through its caches instead."""
+    most = max(len(windows.train), len(windows.val), 1)
+    if device.type == "cpu":
+        return min(most, max(1, CPU_TOKENS // cfg.block_size))
+    # Logits in float32 and once more for the loss, and a few activations of the widest layer.
+    row = cfg.block_size * (8 * shape.vocab_size + 32 * shape.n_embd)
+    available = device.available_bytes()
+    fitting = most if available is None else max(1, int(available * 0.5) // row)
+    return min(most, fitting)
 
 
 def evaluate(
@@ -50,14 +66,17 @@ def evaluate(
     data: Dataset,
     windows: Windows,
     cfg: TrainConfig,
+    rows: int,
     device: Device,
     is_stopping: Callable[[], bool],
 ) -> Evaluation | None:
     """Score both splits, or give up (None) when the run is asked to stop."""
     model.eval()
     try:
-        train = _losses(model, data.train, windows.train, cfg, device, is_stopping)
-        val = _losses(model, data.val, windows.val, cfg, device, is_stopping)
+        train, val = (
+            _losses(model, split, offsets, cfg.block_size, rows, device, is_stopping)
+            for split, offsets in ((data.train, windows.train), (data.val, windows.val))
+        )
     finally:
         model.train()
     if train is None or val is None:
@@ -71,18 +90,21 @@ def _losses(
     model: nn.Module,
     split: TokenFile,
     offsets: "np.ndarray[Any, Any]",
-    cfg: TrainConfig,
+    block_size: int,
+    rows: int,
     device: Device,
     is_stopping: Callable[[], bool],
 ) -> torch.Tensor | None:
     """The mean loss of each window, in double precision on the host."""
     scores = []
-    for start in range(0, len(offsets), cfg.batch_size):
+    for start in range(0, len(offsets), rows):
         if is_stopping():
             return None
         # The last batch is filled up: a compiled model would compile again for a smaller one.
-        batch = np.resize(offsets[start : start + cfg.batch_size], cfg.batch_size)
-        x, y = as_tensors(split.windows(batch, cfg.block_size + 1))
+        batch = offsets[start : start + rows]
+        if device.compile:
+            batch = np.resize(batch, rows)
+        x, y = as_tensors(split.windows(batch, block_size + 1))
         scores.append(window_losses(model, device.send(x), device.send(y), device))
     return torch.cat(scores)[: len(offsets)].cpu().double()  # the only wait for the device
 

@@ -20,14 +20,15 @@ from stepglass import checkpoint, checkpoint_dir
 from stepglass.data import dataset, sources
 from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
 from stepglass.errors import CheckpointError, DataError
-from stepglass.models.gpt2 import GPT, GPTConfig, TokenDecoder
+from stepglass.models import choice
+from stepglass.models.choice import Model
 
 
 @dataclass(frozen=True)
 class Sampler:
     """A run's best model, ready to write."""
 
-    model: GPT
+    model: Model
     tokenizer: Tokenizer
     path: Path
 
@@ -50,20 +51,20 @@ def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]
     return Sampler(model, codec, path)
 
 
-def build_model(snapshot: checkpoint.Snapshot, path: Path) -> GPT:
+def build_model(snapshot: checkpoint.Snapshot, path: Path) -> Model:
     """The model a checkpoint holds. Its shape is held against its weights before anything is
     allocated.
     """
     try:
-        config = GPTConfig(**snapshot.state["model_config"])
+        config = choice.from_record(snapshot.state["model_config"])
         stored = sum(tensor.numel() for tensor in snapshot.model.values())
         if config.num_params() != stored:
             raise ValueError(f"{stored} weights for a model of {config.num_params()}")
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{path}: expected a gpt2 model's shape, found a problem: {error}"
+            f"{path}: expected a model's shape, found a problem: {error}"
         ) from error
-    model = GPT(config)
+    model = choice.build(config)
     checkpoint.load_model(model, snapshot.model, str(path))
     return model
 
@@ -105,7 +106,7 @@ class Decoder:
 
 @torch.inference_mode()
 def generate(
-    model: GPT,
+    model: Model,
     prompt: list[int],
     *,
     max_new_tokens: int,
@@ -124,7 +125,7 @@ def generate(
     block_size = model.config.block_size
     window = prompt[-block_size:]
     cache = model.new_cache(model.lm_head.weight.dtype)
-    next_logits = TokenDecoder(model, cache)
+    next_logits = model.token_decoder(cache)
     for _ in range(max_new_tokens):
         if use_cache and cache.length == len(window) - 1 > 0:
             logits = next_logits(window[-1])

@@ -13,6 +13,7 @@ import torch
 
 from stepglass import checkpoint, checkpoint_dir, units
 from stepglass.errors import TrainingFailed
+from stepglass.models import choice
 from stepglass.saver import SaveOutcome, SaveRequest
 from stepglass.session import PendingSave, Session, environment
 
@@ -173,7 +174,7 @@ def state_of(s: Session) -> dict[str, Any]:
     return {
         **asdict(s.state),
         "config": asdict(s.cfg),
-        "model_config": asdict(s.raw_model.config),
+        "model_config": choice.as_record(s.raw_model.config),
         "scaler": s.scaler.state_dict(),
         "data": s.data.fingerprint,
         "environment": environment(s.device),

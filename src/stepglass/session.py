@@ -19,10 +19,11 @@ from stepglass.console import Console
 from stepglass.data.dataset import Dataset
 from stepglass.device import Device, Peak
 from stepglass.errors import DeviceError
+from stepglass.eval_schedule import LOOK_AT, EvalSchedule
 from stepglass.evaluate import Windows
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
-from stepglass.models.gpt2 import GPT
+from stepglass.models.choice import Model
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver
 from stepglass.stop import StopRequest
@@ -71,7 +72,7 @@ class Session:
     device: Device
     peak: Peak
     data: Dataset
-    raw_model: GPT
+    raw_model: Model
     model: nn.Module  # raw_model, or its compiled form
     optimizer: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
@@ -84,6 +85,9 @@ class Session:
     lock: RunLock
     saver: Saver
     schedule: SaveSchedule
+    evals: EvalSchedule
+    eval_rows: int  # windows in a batch of an evaluation
+    first_step: int = 0  # of this process
     pending: deque[PendingIteration] = field(default_factory=deque)
     pending_save: PendingSave | None = None
     last_saved_step: int = -1  # on disk, or on its way there
@@ -99,6 +103,14 @@ class Session:
         x, y = self.data.batch(cfg.seed, step, rows, cfg.block_size)
         parts = torch.split(x, cfg.batch_size), torch.split(y, cfg.batch_size)
         return list(zip(*parts, strict=True))
+
+    def iter_ms(self) -> float | None:
+        """What an iteration of this process takes, evaluations and start-up aside."""
+        steps = self.state.step - self.first_step
+        if steps < LOOK_AT:
+            return None
+        aside_ns = self.clock.spent_ns("eval") + self.clock.spent_ns("warmup")
+        return (self.clock.elapsed_ms() - aside_ns / 1e6) / steps
 
     def close(self) -> None:
         """Let go of the run directory, with everything logged on disk."""

@@ -20,15 +20,18 @@ from stepglass.clock import PhaseClock
 from stepglass.config import EXACT_KEYS, TrainConfig
 from stepglass.console import Console
 from stepglass.data import dataset
-from stepglass.data.dataset import Dataset
+from stepglass.data.dataset import Dataset, as_tensors
 from stepglass.device import Device
 from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
-from stepglass.evaluate import choose_windows, window_losses
+from stepglass.eval_schedule import EvalSchedule
+from stepglass.evaluate import choose_windows, rows_at_once, window_losses
 from stepglass.fileops import FileOps
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
-from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.optim import make_optimizer
+from stepglass.models import choice
+from stepglass.models.choice import Shape
+from stepglass.models.gpt2 import GPTConfig
+from stepglass.optim import leave_compiler_out, make_optimizer
 from stepglass.rundir import open_run_dir
 from stepglass.runlog import SCHEMA, RunLogWriter
 from stepglass.saver import Saver
@@ -53,15 +56,7 @@ def set_up(
     console.say(f"found vocab_size = {data.vocab_size} (inside {data.origin})")
     for warning in data.warnings:
         console.say(f"warning: {warning}")
-    shape = GPTConfig(
-        vocab_size=data.vocab_size,
-        block_size=cfg.block_size,
-        n_layer=cfg.n_layer,
-        n_head=cfg.n_head,
-        n_embd=cfg.n_embd,
-        dropout=cfg.dropout,
-        bias=cfg.bias,
-    )
+    shape = choice.shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, chosen)
     run_dir, lock = open_run_dir(cfg, data.folder, console)
     if chosen.type == "cpu":
@@ -100,7 +95,7 @@ def set_up(
 
 def build(
     cfg: TrainConfig,
-    shape: GPTConfig,
+    shape: Shape,
     chosen: Device,
     data: Dataset,
     run_dir: Path,
@@ -111,8 +106,10 @@ def build(
 ) -> Session:
     """Model, optimizer and log, freshly made."""
     console.say(f"tokens per iteration will be: {cfg.tokens_per_iter:,}")
-    without_positions = shape.num_params() - shape.block_size * shape.n_embd  # as nanoGPT counts
-    console.say(f"number of parameters: {without_positions / 1e6:.2f}M")
+    counted = shape.num_params()
+    if isinstance(shape, GPTConfig):
+        counted -= shape.block_size * shape.n_embd  # as nanoGPT counts: without the position table
+    console.say(f"number of parameters: {counted / 1e6:.2f}M")
     if cfg.wandb_log:
         console.say("note: wandb_log is read, but nothing is sent; run.jsonl has every number")
     if chosen.type == "cuda":
@@ -120,13 +117,29 @@ def build(
     torch.manual_seed(cfg.seed)
     random.seed(cfg.seed)
     np.random.seed(cfg.seed % 2**32)  # ours draws from neither; code of the user's may
-    raw_model = GPT(shape).to(chosen.torch_device)
+    raw_model = choice.build(shape).to(chosen.torch_device)
     peak = device.peak(chosen)
     console.say(f"peak for MFU: {peak.source}")
+    updates = 0 if cfg.eval_only else cfg.max_iters
+    run_flops = float(shape.flops_per_token()) * cfg.tokens_per_iter * updates
+    does_compile, reason = device.pick_compile(
+        chosen.type, cfg.compile, run_flops, peak.flops_per_s
+    )
+    chosen = replace(chosen, compile=does_compile)
+    console.say(f"compile: {does_compile}: {reason}")
     windows = choose_windows(data, cfg)
+    if not chosen.compile:
+        leave_compiler_out()
     optimizer = make_optimizer(raw_model, cfg, chosen.torch_device)
     keep = Retention(cfg.keep_last, cfg.keep_every)
     schedule = SaveSchedule(interval.parse(cfg.checkpoint_interval), cfg.keep_every)
+    evals = EvalSchedule(
+        interval=None if cfg.eval_interval == "auto" else cfg.eval_interval,
+        budget=cfg.eval_budget,
+        max_iters=cfg.max_iters,
+        tokens=(len(windows.train) + len(windows.val)) * cfg.block_size,
+        tokens_per_iter=cfg.tokens_per_iter,
+    )
     if not cfg.eval_only:
         console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
     log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
@@ -147,12 +160,14 @@ def build(
         log=log,
         saver=Saver(run_dir, chosen, lock, log, keep),
         schedule=schedule,
+        evals=evals,
+        eval_rows=rows_at_once(windows, cfg, shape, chosen),
         console=console,
         stop=stop,
     )
 
 
-def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -> None:
+def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, chosen: Device) -> None:
     """A floor on the memory a run needs, held against what there is, before anything is
     allocated.
     """
@@ -174,17 +189,18 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: GPTConfig, chosen: Device) -
 
 
 def hold_against(
-    path: Path, loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: GPTConfig, data: Dataset
+    path: Path, loaded: checkpoint.Snapshot, cfg: TrainConfig, shape: Shape, data: Dataset
 ) -> None:
     """A checkpoint fits this run: same shape, same data, and something left to do."""
     stored = loaded.state.get("model_config")
-    stored = {**stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
-    if stored != asdict(shape):
+    stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
+    expected = choice.as_record(shape)
+    if stored != expected:
         different = next(
-            (key for key, value in asdict(shape).items() if stored.get(key) != value), "vocab_size"
+            (key for key, value in expected.items() if stored.get(key) != value), "vocab_size"
         )
         raise CheckpointError(
-            f"{path}: expected a model with {different}={getattr(shape, different)}, found "
+            f"{path}: expected a model with {different}={expected[different]}, found "
             f"{stored.get(different)}"
         )
     if loaded.state.get("data") != data.fingerprint:
@@ -213,7 +229,7 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
         checkpoint.load_rng(loaded.rng)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
-    s.last_saved_step = s.state.step
+    s.last_saved_step = s.first_step = s.state.step
     s.saver.trust(path)
     is_best = s.state.best_step == s.state.step and s.state.best_val_loss is not None
     if is_best and checkpoint_dir.best_path(s.run_dir) != path and not s.cfg.eval_only:
@@ -302,7 +318,9 @@ def first_pass(s: Session) -> None:
     s.optimizer.zero_grad(set_to_none=True)
     s.model.eval()
     with torch.inference_mode():
-        x, y = (s.device.send(part.clone()) for part in s.batch(0)[0])
+        rows = s.windows.val[: s.eval_rows]
+        tokens = s.data.val.windows(np.resize(rows, s.eval_rows), s.cfg.block_size + 1)
+        x, y = (s.device.send(part) for part in as_tensors(tokens))
         window_losses(s.model, x, y, s.device).cpu()  # waits for the device
     s.model.train()
 
@@ -335,7 +353,7 @@ def start_record(s: Session, argv: list[str]) -> dict[str, Any]:
         "argv": argv,
         "config": asdict(s.cfg),
         "model": {
-            **asdict(shape),
+            **choice.as_record(shape),
             "parameters": shape.num_params(),
             "flops_per_token": shape.flops_per_token(),
         },

@@ -34,9 +34,10 @@ def loop(s: Session) -> str:
         is_last = step >= cfg.max_iters
         if s.stop.is_set():
             return "signal"
-        is_boundary = step % cfg.eval_interval == 0 or is_last or cfg.eval_only
+        is_boundary = s.evals.is_due(step, s.iter_ms()) or is_last or cfg.eval_only
         if is_boundary and s.state.evaluated_at != step:
-            boundary(s)
+            if boundary(s):
+                return "target"
             continue  # a signal may have come meanwhile
         if is_last or cfg.eval_only:
             return "finished"
@@ -59,7 +60,7 @@ def loop(s: Session) -> str:
                 s.device.finish_queue()
         with s.clock.phase("optimizer"):
             lr = lr_at(step, cfg)
-            set_lr(s.optimizer, lr)
+            set_lr(s.optimizer, lr, cfg)
             grad_norm = apply_gradients(s)
             s.device.finish_queue()
         s.state.step += 1
@@ -81,28 +82,42 @@ def apply_gradients(s: Session) -> Tensor | None:
     return norm
 
 
-def boundary(s: Session) -> None:
-    """Evaluate, remember the best, save, and tidy up: what nanoGPT hides inside an iteration."""
+def boundary(s: Session) -> bool:
+    """Evaluate, remember the best, save, and tidy up: what nanoGPT hides inside an iteration.
+    Returns whether the run's target is reached.
+    """
     drain(s)  # a loss that is no longer a number must not reach a checkpoint
     with s.clock.phase("gc"):
         gc.collect()  # first: what follows keeps the caches and the other cores warm for the step
     step = s.state.step
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
-        result = evaluate(s.model, s.data, s.windows, s.cfg, s.device, s.stop.is_set)
+        result = evaluate(s.model, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
     if result is None:
-        return
+        return False
     s.state.evaluated_at = step
     with s.clock.phase("log"):
         wall_ms = (s.clock.spent_ns("eval") - before) / 1e6
         record = {"kind": "eval", "iter": step, "wall_ms": wall_ms, **asdict(result)}
         s.log.write(record)
         s.console.evaluation(record)
+        s.evals.measured(wall_ms)
+        say_what_evaluating_costs(s)
         correct_peak(s)
     if not math.isfinite(result.val_loss + result.train_loss):
         raise saving.not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
     if not s.cfg.eval_only:
         saving.save_after_evaluation(s, result.val_loss)
+    return result.val_loss <= s.cfg.target_val_loss
+
+
+def say_what_evaluating_costs(s: Session) -> None:
+    """Once, as soon as it is known."""
+    iter_ms = s.iter_ms()
+    cost = s.evals.cost(iter_ms) if iter_ms is not None and not s.cfg.eval_only else None
+    if cost is not None and "eval cost" not in s.warned:
+        s.warned.add("eval cost")
+        s.console.say(cost)
 
 
 # -- iterations ---------------------------------------------------------------------------------
@@ -241,6 +256,11 @@ def finish(s: Session, reason: str) -> None:
     if reason == "signal":
         s.event("signal", {"name": s.stop.name})
         s.console.say(f"stopped by {s.stop.name} after {s.state.step} updates")
+    if reason == "target":
+        s.console.say(
+            f"target reached after {s.state.step} updates: val loss {units.loss(s.last_val_loss)} "
+            f"<= {units.loss(s.cfg.target_val_loss)} over the whole validation split"
+        )
     if not s.cfg.eval_only and not saving.save_last(s):
         kept = next(iter(checkpoint_dir.committed(s.run_dir)), "none")
         raise TrainingFailed(

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from stepglass.models.kernels import attention
 from stepglass.models.kvcache import KVCache
 
 
@@ -99,10 +100,7 @@ class CausalSelfAttention(nn.Module):
         q, k, v = self.c_attn(x).view(B, T, 3, self.n_head, -1).permute(2, 0, 3, 1, 4)
         if cache is not None:
             k, v = cache.update(self.layer, k, v)
-        # One new token may see everything before it: it needs no mask.
-        y = F.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=T > 1
-        )  # (B, H, T, D)
+        y = attention(q, k, v, self.dropout if self.training else 0.0)  # (B, H, T, D)
         y = self.c_proj(y.transpose(1, 2).reshape(B, T, C))
         return drop(y, self.dropout) if self.training else y
 
@@ -191,6 +189,11 @@ class GPT(nn.Module):
         )
         return logits, loss
 
+    def joined_rows(self, name: str) -> dict[str, int]:
+        """The maps that a joined matrix holds, with their rows. None for other parameters."""
+        C = self.config.n_embd
+        return {"q": C, "k": C, "v": C} if name.endswith("c_attn.weight") else {}
+
     def new_cache(self, dtype: torch.dtype) -> KVCache:
         """An empty cache for one sequence of this model."""
         return KVCache(
@@ -201,6 +204,9 @@ class GPT(nn.Module):
             device=self.lm_head.weight.device,
             dtype=dtype,
         )
+
+    def token_decoder(self, cache: KVCache) -> "TokenDecoder":
+        return TokenDecoder(self, cache)
 
 
 class TokenDecoder:

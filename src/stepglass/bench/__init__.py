@@ -1,0 +1,1 @@
+"""The project's benchmarks: ratios, both sides measured by turns in one run."""

@@ -1,0 +1,75 @@
+"""The `bench` command: measures, prints, and writes what it measured as JSON."""
+
+import dataclasses
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import stepglass
+from stepglass import atomic, units
+from stepglass.bench import throughput, time_to_loss
+from stepglass.errors import ConfigError
+from stepglass.settings import Settings, setting
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchConfig:
+    """Settings of `bench`."""
+
+    rounds: int = setting(0, "how often each side is measured; 0: as often as is usual", minimum=0)
+    text: str = setting("", "loss: the text to train on instead of downloading tinyshakespeare")
+    out: str = setting("bench.json", "the file to write")
+
+    def used(self) -> list[str]:
+        return [field.name for field in dataclasses.fields(self)]
+
+    def check(self) -> None:
+        if self.text and not Path(self.text).is_file():
+            raise ConfigError(f"--text={self.text}: expected a text file, found none")
+
+
+BENCH_SETTINGS = Settings(BenchConfig)
+
+HELP = {
+    "speed": "an update of gpt2 against a plain eager loop, and what the clock costs (2 minutes)",
+    "peak": "an update of 10.65 M parameters against the machine's matmul peak (2 minutes)",
+    "scaling": "time per token at 0.8, 3, 10 and 30 M parameters (2 minutes)",
+    "loss": "time to nanoGPT's loss against nanoGPT's recipe (15 minutes)",
+}
+
+
+def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
+    """Run the named benchmarks, or all."""
+    for name in names:
+        if name not in HELP:
+            raise ConfigError(f"unknown benchmark {name!r}; expected {', '.join(HELP)}")
+    if not Path(cfg.out).resolve().parent.is_dir():
+        raise ConfigError(f"--out={cfg.out}: its folder does not exist")
+    text = str(Path(cfg.text).resolve()) if cfg.text else ""
+    peak = throughput.peak_now()
+    say(f"matmul peak: {units.flops_rate(peak)}, {torch.get_num_threads()} threads")
+    results: dict[str, Any] = {
+        "stepglass": stepglass.__version__,
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "matmul_peak_flops": peak,
+    }
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
+        "speed": lambda: throughput.against_plain(say, cfg.rounds or 40),
+        "peak": lambda: throughput.of_peak(say, cfg.rounds or 12),
+        "scaling": lambda: throughput.scaling(say, cfg.rounds or 15),
+        "loss": lambda: time_to_loss.measure(say, cfg.rounds or 3, text),
+    }
+    for name in names or list(HELP):
+        results[name] = measures[name]()
+        atomic.write_json(Path(cfg.out), results)  # after each: a long run may be stopped
+    say(f"written to {cfg.out}")

@@ -1,0 +1,266 @@
+"""Loops to be measured against each other: each in a process of its own, one running at a time.
+
+    with Worker("ours", size) as ours, Worker("plain", size) as plain:
+        faster = paired_ratio(plain, ours, rounds=30, steps=5)
+
+A process of its own, because what one side tells the allocator or the thread pool must not help or
+hurt the other. By turns, because a machine that is busy for a while then slows both.
+"""
+
+import io
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from stepglass import train
+from stepglass.clock import PhaseClock
+from stepglass.config import read_command_line, resolve
+from stepglass.console import Console
+from stepglass.data.prepare import PrepareConfig, prepare
+from stepglass.models.gpt2 import GPTConfig
+from stepglass.session import Session
+from stepglass.startup import set_up
+from stepglass.stop import StopRequest
+
+Size = dict[str, Any]  # settings of a run
+
+NANOGPT_CPU = {"n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12}
+BABY = {"n_layer": 6, "n_head": 6, "n_embd": 384, "block_size": 256, "batch_size": 16}
+
+
+SPINNING_S = 0.3  # a thread pool that has run out of work keeps its core busy for a while
+
+
+class Runs(Protocol):
+    """Something that can do a number of updates."""
+
+    def run(self, steps: int) -> float | None: ...
+
+
+class Loop(Runs, Protocol):
+    """One that has to be closed."""
+
+    def close(self) -> None: ...
+
+
+# -- three ways to train ------------------------------------------------------------------------
+
+
+class SessionLoop:
+    """A session of the trainer's."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def close(self) -> None:
+        self.session.close()  # its threads would keep the process alive
+
+
+class OurLoop(SessionLoop):
+    """The trainer's own loop, a number of updates at a time."""
+
+    def run(self, steps: int) -> float | None:
+        """Returns the MFU of the last update, as it is logged."""
+        s = self.session
+        object.__setattr__(s.cfg, "max_iters", s.state.step + steps)
+        s.state.evaluated_at = s.cfg.max_iters  # no evaluation at the end of a segment
+        s.fastest_mfu = 0.0
+        train.loop(s)
+        return s.fastest_mfu
+
+
+class BareLoop(SessionLoop):
+    """The same updates as OurLoop with the clock, the log and the checks taken out."""
+
+    def run(self, steps: int) -> None:
+        s = self.session
+        for _ in range(steps):
+            [(x, y)] = s.batch(s.state.step)
+            _, loss = s.model(x, y)
+            loss.backward()
+            train.apply_gradients(s)
+            s.state.step += 1
+
+
+class PlainGPT(nn.Module):
+    """GPT-2 as anyone would write it with PyTorch's own parts; sizes as ours."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        C = config.n_embd
+        self.n_head = config.n_head
+        self.tokens = nn.Embedding(config.vocab_size, C)
+        self.positions = nn.Embedding(config.block_size, C)
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm_1": nn.LayerNorm(C, bias=False),
+                    "qkv": nn.Linear(C, 3 * C, bias=False),
+                    "out": nn.Linear(C, C, bias=False),
+                    "norm_2": nn.LayerNorm(C, bias=False),
+                    "up": nn.Linear(C, 4 * C, bias=False),
+                    "down": nn.Linear(4 * C, C, bias=False),
+                }
+            )
+            for _ in range(config.n_layer)
+        )
+        self.norm = nn.LayerNorm(C, bias=False)
+        self.head = nn.Linear(C, config.vocab_size, bias=False)
+        self.head.weight = self.tokens.weight
+        nn.init.normal_(self.tokens.weight, std=0.02)
+
+    def forward(self, idx: Tensor, targets: Tensor) -> Tensor:
+        B, T = idx.shape
+        x = self.tokens(idx) + self.positions(torch.arange(T))
+        for block in self.blocks:
+            assert isinstance(block, nn.ModuleDict)
+            q, k, v = block["qkv"](block["norm_1"](x)).chunk(3, dim=-1)
+            q, k, v = (part.view(B, T, self.n_head, -1).transpose(1, 2) for part in (q, k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + block["out"](y.transpose(1, 2).contiguous().view(B, T, -1))
+            x = x + block["down"](F.gelu(block["up"](block["norm_2"](x))))
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.view(B * T, -1), targets.reshape(-1))
+
+
+class PlainLoop:
+    """What nanoGPT's loop does, without its surroundings: a batch by Python slices, AdamW as it
+    comes, no clock, no log, no checks."""
+
+    def __init__(self, size: Size, tokens: Path) -> None:
+        self.size = size
+        self.data = np.memmap(tokens, dtype=np.uint16, mode="r")
+        sizes = {key: size[key] for key in ("block_size", "n_layer", "n_head", "n_embd")}
+        self.model = PlainGPT(GPTConfig(vocab_size=26, **sizes))
+        decay = [p for p in self.model.parameters() if p.dim() >= 2]
+        plain = [p for p in self.model.parameters() if p.dim() < 2]
+        groups = [{"params": decay, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99))
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        T = self.size["block_size"]
+        starts = torch.randint(len(self.data) - T, (self.size["batch_size"],))
+        x = torch.stack([torch.from_numpy(self.data[i : i + T].astype(np.int64)) for i in starts])
+        y = torch.stack(
+            [torch.from_numpy(self.data[i + 1 : i + 1 + T].astype(np.int64)) for i in starts]
+        )
+        return x, y
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            x, y = self.batch()
+            loss = self.model(x, y)
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.item()
+
+    def close(self) -> None:
+        pass
+
+
+def session_of(size: Size, folder: Path) -> Session:
+    flags = {
+        "recipe": "none", "model": "gpt2", "device": "cpu", "compile": False, "dataset": "bench",
+        "dropout": 0.0, "gradient_accumulation_steps": 1, "learning_rate": 1e-3,
+        "max_iters": 10**6, "lr_decay_iters": 10**6, "eval_interval": 10**7, "eval_iters": 1,
+        "checkpoint_interval": "10h", "log_interval": 10**9, "out_dir": str(folder / "out"),
+    } | size  # fmt: skip
+    argv = [f"--{key}={value}" for key, value in flags.items()]
+    cfg = resolve(read_command_line(argv), "none")
+    session = set_up(cfg, argv, PhaseClock(), Console(io.StringIO()), StopRequest())
+    session.state.evaluated_at = 0
+    return session
+
+
+# -- processes ----------------------------------------------------------------------------------
+
+
+class Worker:
+    """A loop in a process of its own. Closed by leaving the `with`."""
+
+    def __init__(self, kind: str, size: Size) -> None:
+        self._kind, self._size = kind, size
+
+    def __enter__(self) -> "Worker":
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=work, args=(self._kind, self._size, theirs), daemon=True
+        )
+        self._process.start()
+        self.run(5)
+        return self
+
+    def run(self, steps: int) -> float | None:
+        self._pipe.send(steps)
+        result = self._pipe.recv()
+        if isinstance(result, Exception):
+            raise result
+        return None if result is None else float(result)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._pipe.send(0)
+        self._process.join()
+
+
+def work(kind: str, size: Size, pipe: Connection) -> None:
+    """In the process: build the loop, then do as many updates as are asked for."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path.cwd()
+        os.chdir(name)
+        try:
+            loop = build(kind, size, Path(name))
+            while steps := pipe.recv():
+                pipe.send(loop.run(steps))
+            loop.close()
+        except Exception as error:  # noqa: BLE001  the one who asked is told
+            pipe.send(error)
+        finally:
+            os.chdir(home)
+
+
+def build(kind: str, size: Size, folder: Path) -> Loop:
+    text = "".join(chr(97 + i) for i in np.random.default_rng(0).integers(0, 26, 200_000))
+    Path("bench.txt").write_text(text)
+    prepare(["bench.txt"], PrepareConfig(), lambda *progress: None)
+    if kind == "plain":
+        return PlainLoop(size, folder / "data" / "bench" / "train.bin")
+    session = session_of(size, folder)
+    return OurLoop(session) if kind == "ours" else BareLoop(session)
+
+
+def seconds(loop: Runs, steps: int) -> float:
+    time.sleep(SPINNING_S)
+    start = time.perf_counter()
+    loop.run(steps)
+    return time.perf_counter() - start
+
+
+def paired_ratio(reference: Runs, measured: Runs, rounds: int, steps: int) -> float:
+    """Time of `reference` over `measured`: how many times as fast the latter is.
+
+    The median of rounds, each between two of the reference.
+    """
+    ratios = []
+    for _ in range(rounds):
+        before, between, after = (seconds(loop, steps) for loop in (reference, measured, reference))
+        ratios.append((before + after) / (2 * between))
+    return statistics.median(ratios)

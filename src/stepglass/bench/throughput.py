@@ -1,0 +1,110 @@
+"""How fast an update is: against a plain eager loop, against the machine, and across sizes."""
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from stepglass import device
+from stepglass.bench.loops import BABY, NANOGPT_CPU, Size, Worker, paired_ratio, seconds
+from stepglass.models.gpt2 import GPTConfig
+
+Say = Callable[[str], None]
+
+# About 0.8, 3, 10 and 30 million parameters, the same tokens in an update of each.
+SCALES = {
+    "0.8M": {"n_layer": 4, "n_head": 4, "n_embd": 128},
+    "3M": {"n_layer": 6, "n_head": 6, "n_embd": 192},
+    "10M": {"n_layer": 6, "n_head": 6, "n_embd": 384},
+    "30M": {"n_layer": 10, "n_head": 8, "n_embd": 512},
+}
+TOKENS = {"block_size": 64, "batch_size": 48}
+
+
+def peak_now() -> float:
+    return device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0.3)
+
+
+def against_plain(say: Say, rounds: int) -> dict[str, Any]:
+    """Ours over a plain loop at nanoGPT's CPU size, and what the clock, log and checks cost."""
+    size = NANOGPT_CPU
+    with (
+        Worker("plain", size) as plain,
+        Worker("ours", size) as ours,
+        Worker("bare", size) as bare,
+    ):
+        result = {
+            "ours_over_plain": round(paired_ratio(plain, ours, rounds, 5), 3),
+            "clock_log_and_checks": round(paired_ratio(ours, bare, rounds, 5) - 1, 4),
+            "noise_of_this_figure": round(paired_ratio(bare, bare, rounds, 5) - 1, 4),
+        }
+    say(f"gpt2 at nanoGPT's CPU size: {result['ours_over_plain']} times a plain eager loop")
+    say(f"the clock, the log and the checks cost {result['clock_log_and_checks']:.1%} of an update")
+    return result
+
+
+def of_peak(say: Say, rounds: int) -> dict[str, Any]:
+    """The MFU of 10.65 M parameters, as the trainer prints it, against the peak measured by turns
+    with it."""
+    flops = flops_per_update(BABY)
+    rates, shares = [], []
+    with Worker("ours", BABY) as ours:
+        for _ in range(rounds):
+            before = peak_now()
+            rate = 2 * flops / seconds(ours, 2)
+            after = peak_now()
+            rates.append(rate)
+            shares.append(rate / max(before, after))
+    result = {
+        "gflops": round(statistics.median(rates) / 1e9, 1),
+        "share_of_peak": round(statistics.median(shares), 3),
+        "best_share": round(max(shares), 3),
+    }
+    say(f"gpt2 at 10.65 M parameters: {result['share_of_peak']:.1%} of the matmul peak")
+    return result
+
+
+def scaling(say: Say, rounds: int) -> dict[str, Any]:
+    """Time per token over FLOPs per token at four sizes, relative to their middle."""
+    sizes = {name: {**scale, **TOKENS} for name, scale in SCALES.items()}
+    times: dict[str, list[float]] = {name: [] for name in sizes}
+    workers = {name: Worker("ours", size) for name, size in sizes.items()}
+    for worker in workers.values():
+        worker.__enter__()
+    try:
+        for _ in range(rounds):
+            for name, worker in workers.items():
+                times[name].append(seconds(worker, 2) / 2)
+    finally:
+        for worker in workers.values():
+            worker.__exit__(None, None, None)
+    tokens = TOKENS["block_size"] * TOKENS["batch_size"]
+    rates = {n: flops_per_update(sizes[n]) / statistics.median(times[n]) for n in sizes}
+    proportional = (min(rates.values()) * max(rates.values())) ** 0.5
+    result: dict[str, Any] = {}
+    say("size    parameters  MFLOP/token  us/token  GFLOP/s  off proportional")
+    for name, rate in rates.items():
+        shape = shape_of(sizes[name])
+        row = {
+            "parameters": shape.num_params(),
+            "mflop_per_token": round(shape.flops_per_token() / 1e6, 1),
+            "us_per_token": round(statistics.median(times[name]) / tokens * 1e6, 2),
+            "gflops": round(rate / 1e9, 1),
+            "off_proportional": round(proportional / rate - 1, 3),
+        }
+        result[name] = row
+        say(
+            f"{name:<6}{row['parameters']:>12,}{row['mflop_per_token']:>13}"
+            f"{row['us_per_token']:>10}{row['gflops']:>9}{row['off_proportional']:>17.1%}"
+        )
+    return result
+
+
+def shape_of(size: Size) -> GPTConfig:
+    keys = ("block_size", "n_layer", "n_head", "n_embd")
+    return GPTConfig(vocab_size=26, **{key: size[key] for key in keys})
+
+
+def flops_per_update(size: Size) -> float:
+    return shape_of(size).flops_per_token() * float(size["block_size"] * size["batch_size"])

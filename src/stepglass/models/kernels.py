@@ -1,0 +1,211 @@
+"""Four operations that PyTorch does on a CPU in more passes over memory than they need.
+
+    y = rms_norm(x, weight)                      # Qwen3's norm
+    qk = normed_and_rotated(qk, ...)             # its norm of heads, then rotary positions
+    y = swiglu(gate_and_up)                      # silu(gate) * up
+    y = attention(q, k, v)                       # causal
+
+Each is written once as the formula (`plain_*`), which a GPU compiles into one kernel, and once with
+its gradient by hand, which a CPU takes. Tests hold the two against each other in double precision.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+from torch.nn import functional as F
+
+EPS = 1e-6
+# Attention on a CPU: queries in a block, and scores at a time that a core's cache can hold.
+ROWS = 128
+CACHED_SCORES = 48 * 128 * 256
+
+
+def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
+    result: Tensor = operation.apply(*inputs)  # type: ignore[no-untyped-call]
+    return result
+
+
+def by_hand(x: Tensor) -> bool:
+    """Is it a CPU that neither compiles the formula nor changes number formats on the way?"""
+    is_plain = not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
+    return is_plain and x.device.type == "cpu"
+
+
+# -- RMSNorm ------------------------------------------------------------------------------------
+
+
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """x / rms(x) * weight over the last dimension."""
+    if by_hand(x):
+        return _run(_RMSNorm, x, weight)
+    return plain_rms_norm(x, weight)
+
+
+def plain_rms_norm(x: Tensor, weight: Tensor | None) -> Tensor:
+    return torch.rms_norm(x, (x.size(-1),), weight, EPS)
+
+
+def inverse_rms(x: Tensor) -> Tensor:
+    """1 / rms(x) over the last dimension, which is kept."""
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return norm.square_().mul_(1 / x.size(-1)).add_(EPS).rsqrt_()
+
+
+def norm_gradient(grad: Tensor, y: Tensor, scale: Tensor) -> Tensor:
+    """The gradient of x in y = x * scale, where scale is 1 / rms(x). Changes `grad`."""
+    along = torch.linalg.vecdot(grad, y).unsqueeze(-1).mul_(1 / y.size(-1))
+    return grad.addcmul_(y, along, value=-1).mul_(scale)
+
+
+class _RMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor) -> Tensor:
+        scale = inverse_rms(x)
+        y = x * scale
+        ctx.save_for_backward(y, scale, weight)
+        return y * weight
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor]:
+        y, scale, weight = ctx.saved_tensors  # type: ignore[attr-defined]
+        grad_weight = (grad * y).view(-1, y.size(-1)).sum(0)
+        return norm_gradient(grad * weight, y, scale), grad_weight
+
+
+# -- queries and keys ---------------------------------------------------------------------------
+
+
+def normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Heads normed and turned by their positions: (B, T, H, D) -> (B, H, T, D).
+
+    `weight` (H, D); `cos` and `sin` (T, 1, D), the first half of `sin` negative: a pair is made of
+    the elements d and d + D/2.
+    """
+    if by_hand(x):
+        return _run(_NormRotate, x, weight, cos, sin)
+    return plain_normed_and_rotated(x, weight, cos, sin)
+
+
+def plain_normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    x = torch.rms_norm(x, (x.size(-1),), None, EPS) * weight
+    return (x * cos + x.roll(x.size(-1) // 2, -1) * sin).transpose(1, 2)
+
+
+class _NormRotate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        B, T, H, D = x.shape
+        scale = inverse_rms(x)
+        y = x * scale
+        ctx.save_for_backward(y, scale, weight, cos, sin)
+        z = y * weight
+        out = x.new_empty(B, H, T, D)
+        torch.mul(z.roll(D // 2, -1), sin, out=out.transpose(1, 2))
+        return out.transpose(1, 2).addcmul_(z, cos).transpose(1, 2)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        y, scale, weight, cos, sin = ctx.saved_tensors  # type: ignore[attr-defined]
+        grad = grad.transpose(1, 2)
+        turned = (grad * sin).roll(y.size(-1) // 2, -1).addcmul_(grad, cos)
+        grad_weight = (turned * y).sum((0, 1))
+        return norm_gradient(turned.mul_(weight), y, scale), grad_weight, None, None
+
+
+# -- the MLP's gate -----------------------------------------------------------------------------
+
+
+def swiglu(gate_and_up: Tensor) -> Tensor:
+    """silu(gate) * up, of the two halves of the last dimension."""
+    if by_hand(gate_and_up):
+        return _run(_SwiGLU, gate_and_up)
+    return plain_swiglu(gate_and_up)
+
+
+def plain_swiglu(gate_and_up: Tensor) -> Tensor:
+    gate, up = gate_and_up.chunk(2, -1)
+    return F.silu(gate) * up
+
+
+class _SwiGLU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, gate_and_up: Tensor) -> Tensor:
+        gate, up = gate_and_up.chunk(2, -1)
+        share = torch.sigmoid(gate)
+        passed = gate * share
+        ctx.save_for_backward(up, share, passed)
+        return passed * up
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
+        up, share, passed = ctx.saved_tensors  # type: ignore[attr-defined]
+        both = grad.new_empty(*grad.shape[:-1], 2 * grad.size(-1))
+        grad_gate, grad_up = both.chunk(2, -1)
+        torch.mul(grad, passed, out=grad_up)
+        slope = (share + passed).addcmul_(passed, share, value=-1)
+        torch.mul(slope.mul_(up), grad, out=grad_gate)
+        return both
+
+
+# -- attention ----------------------------------------------------------------------------------
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
+    """Every query attends to the keys up to its own position: (B, H, T, D) -> (B, H, T, D).
+
+    Fewer queries than keys are the last ones: a cache holds the rest. Fewer key heads than query
+    heads are shared by neighbours.
+    """
+    T = q.size(2)
+    if by_hand(q) and 1 < T == k.size(2) and k.size(1) == q.size(1) and dropout == 0:
+        return _run(_Attention, q, k, v)
+    # One new token may see everything before it: it needs no mask.
+    return F.scaled_dot_product_attention(
+        q, k, v, dropout_p=dropout, is_causal=T > 1, enable_gqa=k.size(1) != q.size(1)
+    )
+
+
+class _Attention(torch.autograd.Function):
+    """Queries in blocks, heads in groups: scores that nobody may see are not worked out, and the
+    others are used while they are in the cache."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        B, H, T, D = q.shape
+        q, k, v = (part.reshape(B * H, T, D) for part in (q, k, v))
+        future = q.new_full((T, T), float("-inf")).triu_(1)
+        out = torch.empty_like(q)
+        shares = []
+        for heads, rows, seen in blocks(B * H, T):
+            scores = torch.baddbmm(
+                future[rows, seen], q[heads, rows], k[heads, seen].mT, alpha=D**-0.5
+            )
+            shares.append(torch.softmax(scores, -1))
+            out[heads, rows] = torch.bmm(shares[-1], v[heads, seen])
+        ctx.save_for_backward(q, k, v, *shares)
+        return out.view(B, H, T, D)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v, *shares = ctx.saved_tensors  # type: ignore[attr-defined]
+        shape, scale = grad.shape, q.size(-1) ** -0.5
+        grad = grad.reshape(q.shape)
+        grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for (heads, rows, seen), share in zip(blocks(*q.shape[:2]), shares, strict=True):
+            grad_v[heads, seen] += torch.bmm(share.mT, grad[heads, rows])
+            grad_share = torch.bmm(grad[heads, rows], v[heads, seen].mT)
+            grad_scores = torch._softmax_backward_data(grad_share, share, -1, share.dtype)
+            grad_scores.mul_(scale)
+            grad_q[heads, rows] = torch.bmm(grad_scores, k[heads, seen])
+            grad_k[heads, seen] += torch.bmm(grad_scores.mT, q[heads, rows])
+        return grad_q.view(shape), grad_k.view(shape), grad_v.view(shape)
+
+
+def blocks(num_heads: int, T: int) -> list[tuple[slice, slice, slice]]:
+    """Heads, queries, and the keys that those queries may see."""
+    group = max(1, CACHED_SCORES // (min(ROWS, T) * T))
+    return [
+        (slice(head, head + group), slice(row, min(row + ROWS, T)), slice(min(row + ROWS, T)))
+        for head in range(0, num_heads, group)
+        for row in range(0, T, ROWS)
+    ]

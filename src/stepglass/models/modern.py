@@ -1,0 +1,326 @@
+"""The modern model: the architecture of Qwen3, weight for weight.
+
+    model = Modern(ModernConfig(vocab_size=65, block_size=64, n_layer=2, n_head=4, n_embd=128))
+    logits, loss = model(idx, targets)       # training: mean loss over all tokens
+    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+    weights = qwen3_weights(model)           # the names transformers gives them
+
+Beside GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, queries and keys
+normed, a gated MLP, no biases. Parameters have Qwen3's names, but queries, keys and values are one
+matrix here, gate and up as well: a small product costs more than its sums. Shapes: B batch, T
+tokens, C = n_embd, H heads, G key and value heads, D = head_dim, V vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from stepglass.models.gpt2 import drop
+from stepglass.models.kernels import (
+    EPS,
+    attention,
+    normed_and_rotated,
+    plain_rms_norm,
+    plain_swiglu,
+    rms_norm,
+    swiglu,
+)
+from stepglass.models.kvcache import KVCache
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModernConfig:
+    """The shape of a model: with its weights, all that is needed to rebuild it."""
+
+    vocab_size: int
+    block_size: int
+    n_layer: int
+    n_head: int
+    n_embd: int
+    n_kv_head: int = 0  # 0: as many as n_head
+    n_inner: int = 0  # 0: 8/3 n_embd, rounded up to 32
+    tie_weights: bool = False
+    rope_theta: float = 10_000.0
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+        if self.n_embd % (2 * self.n_head):
+            raise ValueError(
+                f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
+            )
+        if self.n_kv_head < 0 or self.n_head % self.kv_heads:
+            raise ValueError(f"n_kv_head={self.n_kv_head} does not divide n_head={self.n_head}")
+        if self.n_inner < 0:
+            raise ValueError(f"n_inner must not be negative, found {self.n_inner}")
+
+    @property
+    def head_dim(self) -> int:
+        return self.n_embd // self.n_head
+
+    @property
+    def kv_heads(self) -> int:
+        return self.n_kv_head or self.n_head
+
+    @property
+    def inner(self) -> int:
+        return self.n_inner or -(-8 * self.n_embd // (3 * 32)) * 32
+
+    def num_params(self) -> int:
+        """Parameters of the model, counted without building it. A tied head counts once."""
+        C, D = self.n_embd, self.head_dim
+        matrices = (2 * self.n_head + 2 * self.kv_heads) * D * C + 3 * C * self.inner
+        norms = 2 * C + 2 * D
+        tables = self.vocab_size * C * (1 if self.tie_weights else 2)
+        return self.n_layer * (matrices + norms) + C + tables
+
+    def flops_per_token(self) -> int:
+        """Forward and backward, the PaLM formula 6N + 12 L H Q T (arXiv 2204.02311, appendix B).
+
+        N leaves out a token table that is only looked up; a tied one counts: it is the head.
+        """
+        looked_up = 0 if self.tie_weights else self.vocab_size * self.n_embd
+        N = self.num_params() - looked_up
+        return 6 * N + 12 * self.n_layer * self.n_head * self.head_dim * self.block_size
+
+
+class RMSNorm(nn.Module):
+    """Scales each vector to length sqrt(C), then each element by a weight."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return rms_norm(x, self.weight)
+
+
+class Attention(nn.Module):
+    """Every token attends to itself and to the tokens before it."""
+
+    def __init__(self, config: ModernConfig, layer: int) -> None:
+        super().__init__()
+        self.H, self.G, self.D = config.n_head, config.kv_heads, config.head_dim
+        self.qkv_proj = nn.Linear(config.n_embd, (self.H + 2 * self.G) * self.D, bias=False)
+        self.q_norm = RMSNorm(self.D)
+        self.k_norm = RMSNorm(self.D)
+        self.o_proj = nn.Linear(config.n_embd, config.n_embd, bias=False)
+        self.dropout = config.dropout
+        self.layer = layer
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: KVCache | None) -> Tensor:
+        B, T, C = x.shape
+        H, G, D = self.H, self.G, self.D
+        qk, v = torch.split(self.qkv_proj(x).view(B, T, H + 2 * G, D), [H + G, G], 2)
+        qk = normed_and_rotated(qk, self.qk_weight(), cos, sin)  # (B, H + G, T, D)
+        q, k = torch.split(qk, [H, G], 1)
+        v = v.transpose(1, 2)
+        if cache is not None:
+            k, v = cache.update(self.layer, k, v)
+        y = attention(q, k, v, self.dropout if self.training else 0.0)
+        y = self.o_proj(y.transpose(1, 2).reshape(B, T, C))
+        return drop(y, self.dropout) if self.training else y
+
+    def qk_weight(self) -> Tensor:
+        """The norms' weights, a row a head: (H + G, D)."""
+        return torch.cat(
+            [
+                self.q_norm.weight.expand(self.H, self.D),
+                self.k_norm.weight.expand(self.G, self.D),
+            ]
+        )
+
+
+class MLP(nn.Module):
+    """A gated layer, applied to each token by itself."""
+
+    def __init__(self, config: ModernConfig) -> None:
+        super().__init__()
+        self.gate_up_proj = nn.Linear(config.n_embd, 2 * config.inner, bias=False)
+        self.down_proj = nn.Linear(config.inner, config.n_embd, bias=False)
+        self.dropout = config.dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.down_proj(swiglu(self.gate_up_proj(x)))
+        return drop(y, self.dropout) if self.training else y
+
+
+class Block(nn.Module):
+    """Attention, then the MLP, each added to what came in."""
+
+    def __init__(self, config: ModernConfig, layer: int) -> None:
+        super().__init__()
+        self.input_layernorm = RMSNorm(config.n_embd)
+        self.self_attn = Attention(config, layer)
+        self.post_attention_layernorm = RMSNorm(config.n_embd)
+        self.mlp = MLP(config)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: KVCache | None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin, cache)
+        x = x + self.mlp(self.post_attention_layernorm(x))
+        return x
+
+
+class Modern(nn.Module):
+    """The whole model."""
+
+    def __init__(self, config: ModernConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.n_embd)
+        self.layers = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
+        self.norm = RMSNorm(config.n_embd)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        if config.tie_weights:
+            self.lm_head.weight = self.embed_tokens.weight
+        self.cos: Tensor
+        self.sin: Tensor
+        cos, sin = rotation(config)
+        self.register_buffer("cos", cos, persistent=False)
+        self.register_buffer("sin", sin, persistent=False)
+        self._init_weights()
+
+    def _init_weights(self) -> None:
+        C = self.config.n_embd
+        for name, parameter in self.named_parameters():
+            if name.endswith(("o_proj.weight", "down_proj.weight")):
+                nn.init.zeros_(parameter)  # every block begins as if it were not there
+            elif name.startswith(("embed_tokens", "lm_head")):
+                nn.init.normal_(parameter, std=0.02 if self.config.tie_weights else 0.5)
+            elif parameter.dim() == 2:
+                nn.init.uniform_(parameter, -((3 / C) ** 0.5), (3 / C) ** 0.5)
+        if not self.config.tie_weights:
+            nn.init.zeros_(self.lm_head.weight)
+
+    def forward(
+        self,
+        idx: Tensor,
+        targets: Tensor | None = None,
+        cache: KVCache | None = None,
+        reduction: str = "mean",
+    ) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the loss when there are targets; `reduction="none"` gives it per token,
+        flat.
+        """
+        start = 0 if cache is None else cache.length
+        cos, sin = (table[start : start + idx.size(1)] for table in (self.cos, self.sin))
+        x = self.embed_tokens(idx)  # (B, T, C)
+        if self.training:
+            x = drop(x, self.config.dropout)
+        for block in self.layers:
+            x = block(x, cos, sin, cache)
+        x = self.norm(x)
+        if targets is None:
+            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
+        logits = self.lm_head(x)  # (B, T, V)
+        loss = F.cross_entropy(
+            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
+        )
+        return logits, loss
+
+    def joined_rows(self, name: str) -> dict[str, int]:
+        """The maps that a joined matrix holds, with their rows. None for other parameters."""
+        H, G, D = self.config.n_head, self.config.kv_heads, self.config.head_dim
+        if name.endswith("qkv_proj.weight"):
+            return {"q_proj": H * D, "k_proj": G * D, "v_proj": G * D}
+        if name.endswith("gate_up_proj.weight"):
+            return {"gate_proj": self.config.inner, "up_proj": self.config.inner}
+        return {}
+
+    def new_cache(self, dtype: torch.dtype) -> KVCache:
+        """An empty cache for one sequence of this model."""
+        return KVCache(
+            num_layers=self.config.n_layer,
+            num_heads=self.config.kv_heads,
+            head_dim=self.config.head_dim,
+            max_tokens=self.config.block_size,
+            device=self.lm_head.weight.device,
+            dtype=dtype,
+        )
+
+    def token_decoder(self, cache: KVCache) -> "TokenDecoder":
+        return TokenDecoder(self, cache)
+
+
+class TokenDecoder:
+    """One token at a time, each layer written out: the numbers of `Modern.forward` in half the
+    time, as in gpt2.py.
+    """
+
+    def __init__(self, model: Modern, cache: KVCache) -> None:
+        self._model = model
+        self._cache = cache
+        self._layers = [block for block in model.layers if isinstance(block, Block)]
+        self._qk_weights = [block.self_attn.qk_weight() for block in self._layers]
+
+    def __call__(self, token: int) -> Tensor:
+        """Read one token and return the logits (1, V) of the next."""
+        model, cache, config = self._model, self._cache, self._model.config
+        H, G, D = config.n_head, config.kv_heads, config.head_dim
+        cos, sin = model.cos[cache.length], model.sin[cache.length]  # (1, D)
+        x = model.embed_tokens.weight[token].view(1, -1)  # (1, C)
+        for layer, (block, weight) in enumerate(zip(self._layers, self._qk_weights, strict=True)):
+            attn, mlp = block.self_attn, block.mlp
+            h = F.linear(plain_rms_norm(x, block.input_layernorm.weight), attn.qkv_proj.weight)
+            h = h.view(H + 2 * G, D)
+            qk = plain_rms_norm(h[: H + G], None) * weight
+            qk = torch.addcmul(qk * cos, qk.roll(D // 2, -1), sin).view(1, H + G, 1, D)
+            v = h[H + G :].view(1, G, 1, D)
+            k, v = cache.update(layer, qk[:, H:], v)
+            y = F.scaled_dot_product_attention(qk[:, :H], k, v, enable_gqa=G != H)
+            x = x + F.linear(y.reshape(1, -1), attn.o_proj.weight)
+            h = plain_rms_norm(x, block.post_attention_layernorm.weight)
+            x = x + F.linear(
+                plain_swiglu(F.linear(h, mlp.gate_up_proj.weight)), mlp.down_proj.weight
+            )
+        cache.advance(1)
+        return F.linear(plain_rms_norm(x, model.norm.weight), model.lm_head.weight)
+
+
+def qwen3_weights(model: Modern) -> dict[str, Tensor]:
+    """The weights under the names that transformers, vLLM and llama.cpp know: the same numbers, the
+    joined matrices taken apart."""
+    weights: dict[str, Tensor] = {}
+    for name, tensor in model.state_dict().items():
+        full = name if name.startswith("lm_head") else f"model.{name}"
+        rows = model.joined_rows(name)
+        if not rows:
+            weights[full] = tensor
+        for part, piece in zip(
+            rows, tensor.split(list(rows.values())) if rows else [], strict=True
+        ):
+            weights[full.replace(name.split(".")[-2], part)] = piece
+    return weights
+
+
+def qwen3_config(config: ModernConfig) -> dict[str, object]:
+    """The shape as transformers' `Qwen3Config` spells it."""
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.n_embd,
+        "intermediate_size": config.inner,
+        "num_hidden_layers": config.n_layer,
+        "num_attention_heads": config.n_head,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "max_position_embeddings": config.block_size,
+        "rms_norm_eps": EPS,
+        "rope_theta": config.rope_theta,
+        "tie_word_embeddings": config.tie_weights,
+        "attention_bias": False,
+        "hidden_act": "silu",
+    }
+
+
+def rotation(config: ModernConfig) -> tuple[Tensor, Tensor]:
+    """cos and sin of every position's angles, (T, 1, D), sin with the sign of its half."""
+    D = config.head_dim
+    frequency = config.rope_theta ** (-torch.arange(0, D, 2).float() / D)  # (D / 2)
+    angle = torch.outer(torch.arange(config.block_size).float(), frequency).unsqueeze(1)
+    sin = angle.sin()
+    return torch.cat([angle.cos()] * 2, -1), torch.cat([-sin, sin], -1)
