@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 
-.PHONY: train test torture lint types check bench format clean
+.PHONY: train test test-gpt2 torture lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -14,6 +14,12 @@ train: $(VENV)/.installed
 ## the tests, under five minutes on two cores
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+
+## the tests of training again, with the gpt2 model: the default suite trains the modern one
+test-gpt2: $(VENV)/.installed-dev
+	STEPGLASS_TEST_MODEL=gpt2 $(BIN)/python -m pytest tests/test_train.py tests/test_resume.py tests/test_checkpoint.py \
+	  tests/test_sample.py tests/test_saver.py tests/test_crash.py tests/test_kill.py tests/test_process.py \
+	  tests/test_console.py tests/test_runs.py tests/test_bad_input.py
 
 ## 200 processes killed at random moments, 20 asked to stop; several minutes
 torture: $(VENV)/.installed-dev
@@ -31,7 +37,7 @@ check: lint types test
 
 ## speed, as ratios measured in one run; set NANOGPT_DIR to a checkout of nanoGPT to measure against it
 bench: $(VENV)/.installed-dev
-	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/stepglass bench --out=bench.json
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/checkpoint.py

@@ -5,21 +5,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import prepare_tiny, train_tiny
+from helpers import MODEL, prepare_tiny, train_tiny
 from stepglass import checkpoint_dir
 from stepglass.cli import main
 from stepglass.data import tokenizer
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.kvcache import KVCache
+from stepglass.models.modern import Modern, ModernConfig
 from stepglass.sample import Decoder, generate, keep_top_k, keep_top_p, pick
 
 
-def net() -> GPT:
+def net() -> GPT | Modern:
     torch.manual_seed(3)
-    model = GPT(GPTConfig(vocab_size=40, block_size=16, n_layer=2, n_head=2, n_embd=32)).eval()
+    sizes = {"vocab_size": 40, "block_size": 16, "n_layer": 2, "n_head": 2, "n_embd": 32}
+    model = GPT(GPTConfig(**sizes)) if MODEL == "gpt2" else Modern(ModernConfig(**sizes))
     for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
         parameter.data *= 4  # a model that has opinions
-    return model
+    return model.eval()
 
 
 @pytest.mark.parametrize("temperature", [0, 1.0])
