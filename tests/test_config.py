@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stepglass import config
-from stepglass.config import TRAIN_SETTINGS, TrainConfig
+from stepglass.config import TRAIN_SETTINGS, TrainConfig, read_command_line
 from stepglass.errors import ConfigError
 
 
@@ -73,10 +73,15 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--min_lr=1"], "min_lr=1 must not be above learning_rate=0.0006"),
         (["--warmup_iters=600001"], "warmup_iters=600001 must not be above lr_decay_iters=600000"),
         (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
+        (["--lr_schedule=trapezoid"], "lr_schedule=trapezoid expects cooldown_iters above 0"),
+        (["--bias=True"], "bias=True: the modern model has none; leave it out, or --model=gpt2"),
+        (["--model=gpt2", "--n_kv_head=2"], "n_kv_head is for --model=modern; leave it out"),
+        (["--n_head=4", "--n_kv_head=3"], "n_kv_head=3 must divide n_head=4"),
+        (["--n_embd=36", "--n_head=12"], "n_embd=36 over n_head=12 must be even"),
         (
             ["--recipe=slow"],
-            "--recipe expects one of gpt2, quick, shakespeare_char, speedrun_cpu, none, found "
-            "'slow'",
+            "--recipe expects one of gpt2, quick, quick_gpt2, shakespeare_char, speedrun_cpu, "
+            "none, found 'slow'",
         ),
         (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
         (["-x"], "unknown flag '-x': settings are written --key=value"),
@@ -198,3 +203,25 @@ def test_python_beyond_plain_values_is_refused_with_its_line_and_never_run(text,
 def test_a_helper_name_is_allowed_when_the_file_uses_it():
     Path("c.py").write_text("steps = 500\nmax_iters = steps\n")
     assert set(config.read_config_file(Path("c.py"), {})) == {"max_iters"}
+
+
+def test_a_config_file_of_nanogpts_means_gpt2_unless_a_run_is_resumed_or_the_model_named():
+    Path("nano.py").write_text("n_layer = 2\n")
+    assert read_command_line(["nano.py"]).value("model") == "gpt2"
+    assert read_command_line(["nano.py", "--model=modern"]).value("model") == "modern"
+    assert not read_command_line(["nano.py", "--init_from=resume"]).is_given("model")
+
+
+def test_a_recipes_mlp_goes_with_its_own_width():
+    def inner(*argv: str) -> int:
+        return resolve(*argv, recipe="quick").n_inner
+
+    assert (inner(), inner("--n_embd=256"), inner("--n_embd=256", "--n_inner=99")) == (256, 0, 99)
+
+
+@pytest.mark.parametrize("name", config.recipe_names())
+def test_every_recipe_is_a_whole_run(name):
+    cfg = resolve(recipe=name)
+    assert cfg.lr_decay_iters == cfg.max_iters
+    assert cfg.min_lr < cfg.learning_rate
+    assert cfg.eval_interval == "auto"

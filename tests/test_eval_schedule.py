@@ -3,11 +3,17 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers import prepare_tiny, records, train_tiny
 from stepglass import checkpoint_dir
+from stepglass.cli import main
+from stepglass.config import TrainConfig
+from stepglass.device import pick
 from stepglass.eval_schedule import EvalSchedule
+from stepglass.evaluate import Evaluation, Windows, rows_at_once
+from stepglass.models.choice import shape_of
 
 
 def schedule(**changes) -> EvalSchedule:
@@ -46,7 +52,9 @@ def test_auto_keeps_to_the_budget_and_uses_it(off, tokens, max_iters):
         too_early = eval_ms / (max_iters * iter_ms) if off > 1 else 0.0
         assert share <= 0.05 + too_early
     affordable = 0.05 * max_iters * iter_ms / (eval_ms * max(1.0, 1 / off))
-    assert len(steps) >= min(affordable, max_iters) / 3 - 1, "rounding up must not waste it all"
+    assert len(steps) >= min(affordable, max_iters, 200) / 3 - 1, (
+        "rounding up must not waste it all"
+    )
 
 
 def test_auto_evaluates_at_round_numbers_and_not_at_the_start():
@@ -67,8 +75,8 @@ def test_a_number_that_costs_much_is_noted_with_what_would_not():
     plan = schedule(interval=250)
     plan.measured(4000.0)
     assert plan.cost(30.0) == (
-        "note: eval_interval=250 costs 4.0s each, 34.8% of the time; eval_interval=auto keeps it "
-        "under 5%"
+        "note: eval_interval=250 costs 4.0s each, 34.8% of the time; eval_interval=auto keeps "
+        "to 5% where the run is long enough"
     )
     plan.measured(100.0)
     assert plan.cost(30.0) is None
@@ -123,3 +131,41 @@ def test_a_target_is_for_the_whole_validation_split():
     val_tokens = records("start")[-1]["data"]["val"]["tokens"]
     assert {r["windows"] for r in records("eval")} == {(val_tokens - 1) // 8}
     assert [r["reason"] for r in records("end")] == ["finished"]
+
+
+def test_a_target_that_is_not_reached_is_said(capsys):
+    prepare_tiny()
+    assert train_tiny(target_val_loss=0.001) == 0
+    assert re.search(
+        r"target not reached: val loss [\d.]+ > 0.0010 after 6", capsys.readouterr().out
+    )
+
+
+def test_looking_at_a_run_again_says_whether_it_is_at_its_target(capsys):
+    prepare_tiny()
+    assert train_tiny(eval_interval=1, max_iters=40, target_val_loss=2.9) == 0
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--eval_only"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = [line for line in lines if line.startswith("target reached")]
+    assert len(said) == 2
+    assert all("val loss n/a" not in line for line in said)
+
+
+def test_no_target_is_no_target_even_for_a_loss_of_zero(monkeypatch):
+    prepare_tiny()
+    monkeypatch.setattr("stepglass.train.evaluate", lambda *args: Evaluation(0.0, 0.0, None, 1))
+    assert train_tiny() == 0
+    assert [record["reason"] for record in records("end")] == ["finished"]
+
+
+def test_windows_at_once_shrink_with_the_vocabulary():
+    """8192 tokens of GPT-2's vocabulary would be 3 GB of logits."""
+    windows = Windows(np.zeros(5000), np.zeros(5000))
+    cpu = pick(TrainConfig(device="cpu"))
+    cfg = TrainConfig(block_size=64)
+    rows = [
+        rows_at_once(windows, cfg, shape_of(cfg, vocab_size), cpu) for vocab_size in (65, 50_304)
+    ]
+    assert rows == [128, 5]
+    few = Windows(np.zeros(3), np.zeros(3))
+    assert rows_at_once(few, cfg, shape_of(cfg, 65), cpu) == 3

@@ -311,3 +311,29 @@ def test_what_is_read_late_is_what_would_have_been_read_early():
     np.testing.assert_array_equal(table.column("mfu"), kept % 89 + 0.25)
     np.testing.assert_array_equal(table.column("prev_mfu")[1:], (kept[1:] - 1) % 89 + 0.25)
     np.testing.assert_array_equal(table.column("line"), kept + 1)
+
+
+def test_a_block_of_which_nothing_is_kept_is_still_counted():
+    table = Table()
+    table._stride = 1000
+
+    def block(size: int, start: int) -> Read:
+        numbers = np.arange(start, start + size, dtype=np.float64)
+        return Read({name: numbers for name in ("line", "iter", "loss", "mfu", "time_ms")})
+
+    for start in range(0, 1010, 10):
+        table.add_block(block(10, start))
+    assert len(table) == 1010
+    assert table.column("n").tolist() == [0, 1000]
+    assert table.column("prev_mfu")[1] == 999
+
+
+def test_a_log_that_grows_line_by_line_for_very_long_can_be_read(monkeypatch):
+    monkeypatch.setattr("stepglass.logs.table.CAPACITY", 64)
+    intake = recognise.Intake()
+    for start in range(0, 6000, 20):
+        text = "".join(
+            f"iter {i}: loss 2.5, time 10.25ms, mfu 3.25%\n" for i in range(start, start + 20)
+        )
+        intake.feed(text.encode())
+    assert len(intake.log().segments[0].table) == 6000

@@ -190,3 +190,14 @@ def test_the_future_does_not_reach_the_past():
     after = kernels.attention(q, k, v)
     assert torch.equal(before[:, :, :4], after[:, :, :4])
     assert not torch.allclose(before[:, :, 4:], after[:, :, 4:])
+
+
+def test_long_sequences_leave_attention_to_pytorch_which_keeps_no_scores(monkeypatch):
+    monkeypatch.setattr(kernels, "KEPT_SCORES", 2 * 3 * 6 * 6 - 1)
+    monkeypatch.setattr(kernels, "_Attention", None)  # would fail if it were asked
+    kernels.attention(*(double(2, 3, 6, 8) for _ in range(3)))
+
+
+def test_a_few_queries_with_more_keys_are_refused_not_masked_wrongly():
+    with pytest.raises(AssertionError):
+        kernels.attention(double(1, 1, 2, 8), double(1, 1, 6, 8), double(1, 1, 6, 8))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import prepare_tiny, records, tiny_args, train_tiny
+from helpers import MODEL, prepare_tiny, records, tiny_args, train_tiny
 from stepglass import checkpoint, checkpoint_dir, device, train
 from stepglass.cli import main
 from stepglass.clock import STEP_PHASES
@@ -227,10 +227,11 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     spoil_weights_after(monkeypatch, step=5)
     assert train_tiny(grad_clip=0, max_iters=50) == 1
     captured = capsys.readouterr()
+    muon = " --muon_lr=0.01" if MODEL == "modern" else ""
     assert captured.err == (
         "error: iter 5: the loss is nan; the last good checkpoint is "
         "out/ckpt/step-00000003-000001. "
-        "Try --out_dir=out --init_from=resume --learning_rate=0.005 --grad_clip=1.0\n"
+        f"Try --out_dir=out --init_from=resume --learning_rate=0.005{muon} --grad_clip=1.0\n"
     )
     assert "wall clock" in captured.out
     assert records("iter")[-1]["loss"] is None

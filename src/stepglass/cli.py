@@ -184,7 +184,9 @@ def train(argv: list[str]) -> None:
             from stepglass import device  # noqa: PLC0415
 
             kind, _ = device.pick_type(command.value("device"))
-            recipe = "quick" if kind == "cpu" else "shakespeare_char"
+            is_gpt2 = command.value("model") == "gpt2"
+            quick = "quick_gpt2" if is_gpt2 else "quick"
+            recipe = quick if kind == "cpu" else "shakespeare_char"
             console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
         cfg = config.resolve(command, "none" if recipe == "auto" else recipe)
         from stepglass.data import dataset  # noqa: PLC0415

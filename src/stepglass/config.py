@@ -1,8 +1,9 @@
 """What a training run can be told, and how the answer is put together.
 
 Order: defaults < recipe (or, when resuming, the run's own settings) < config files < flags. Names
-and defaults are nanoGPT's; where its meaning is a trap, the help says what we do. Nothing here
-allocates, imports torch or touches a device: a wrong setting ends the run before it has begun.
+and defaults are nanoGPT's, but for the model, its optimizer and when to evaluate; where a meaning
+is a trap, the help says what we do. Nothing here allocates, imports torch or touches a device: a
+wrong setting ends the run before it has begun.
 """
 
 import dataclasses
@@ -141,7 +142,10 @@ class TrainConfig:
         6e-4, "AdamW's peak learning rate, reached after the warm-up", above=0
     )
     embedding_lr: float = setting(
-        0.0, "AdamW's peak learning rate for the token table; 0: learning_rate", minimum=0
+        0.0,
+        "AdamW's peak learning rate for a token table that is not the head as well; 0: "
+        "learning_rate",
+        minimum=0,
     )
     muon_lr: float = setting(0.02, "Muon's peak learning rate; follows the same schedule", above=0)
     muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
@@ -182,7 +186,8 @@ class TrainConfig:
 
     def used(self) -> list[str]:
         """The settings this run will use: only these are held to their ranges."""
-        unused = set() if self.decay_lr else {"warmup_iters", "lr_decay_iters", "min_lr"}
+        schedule = {"warmup_iters", "lr_decay_iters", "cooldown_iters", "min_lr"}
+        unused = set() if self.decay_lr else schedule
         if not self.uses_muon:
             unused |= {"muon_lr", "muon_momentum"}
         return [field.name for field in dataclasses.fields(self) if field.name not in unused]
@@ -212,6 +217,16 @@ class TrainConfig:
                 f"warmup_iters={self.warmup_iters} must not be above "
                 f"lr_decay_iters={self.lr_decay_iters}; lower it"
             )
+        if self.decay_lr and self.lr_schedule == "trapezoid" and not self.cooldown_iters:
+            raise ConfigError(
+                "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
+                "is usual"
+            )
+        if self.model == "modern" and self.bias:
+            raise ConfigError("bias=True: the modern model has none; leave it out, or --model=gpt2")
+        for key in ("n_kv_head", "n_inner"):
+            if self.model == "gpt2" and getattr(self, key):
+                raise ConfigError(f"{key} is for --model=modern; leave it out")
         interval.parse(self.checkpoint_interval)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
@@ -265,7 +280,10 @@ def read_command_line(argv: list[str]) -> CommandLine:
             raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
         else:
             flags["dataset"] = Given(word, "data set")
-    if any(word.endswith(".py") for word in words):  # nanoGPT has one model, and no name for it
+    command = CommandLine(files, flags, has_files)
+    is_nanogpts = any(word.endswith(".py") for word in words)
+    if is_nanogpts and command.value("init_from") != "resume":
+        # nanoGPT has one model, and no name for it
         files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
     return CommandLine(files, flags, has_files)
 
@@ -329,13 +347,16 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
         for key in MODEL_KEYS:
-            if key in base and command.is_given(key) and command.value(key) != base[key].value:
+            stored = base[key].value if key in base else TRAIN_SETTINGS.default(key)
+            if command.is_given(key) and command.value(key) != stored:
                 raise ConfigError(
                     f"{key}={command.value(key)!r}: the run in {command.value('out_dir')!r} has "
-                    f"{base[key].value!r}; leave it out, or start over with --init_from=scratch"
+                    f"{stored!r}; leave it out, or start over with --init_from=scratch"
                 )
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
+        if command.is_given("n_embd") or command.is_given("model"):
+            base.pop("n_inner", None)  # it was chosen for the recipe's own width and model
     flags = {key: item for key, item in command.flags.items() if key != "recipe"}
     files = {key: item for key, item in command.files.items() if key != "recipe"}
     config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)

@@ -12,6 +12,7 @@ from stepglass import units
 
 LOOK_AT = 10  # iterations until one's time is known well enough
 FORWARD_SHARE = 0.4  # of an iteration's time; the rest is the way back and the update
+MOST = 200  # in a run: each may be the best so far, and saved
 ROUND = (1.0, 2.0, 2.5, 5.0)
 
 
@@ -49,7 +50,7 @@ class EvalSchedule:
         if not iter_ms:
             return None
         allowed = self.budget * self.max_iters * iter_ms / self.expected_ms(iter_ms)
-        return rounded_up(self.max_iters / max(1, math.floor(allowed)))
+        return rounded_up(self.max_iters / min(max(1, math.floor(allowed)), MOST))
 
     def expected_ms(self, iter_ms: float) -> float:
         """What the next evaluation will take."""
@@ -73,6 +74,6 @@ class EvalSchedule:
         if share <= self.budget:
             return None
         return (
-            f"note: eval_interval={every} costs {each}; eval_interval=auto keeps it under "
-            f"{units.percent(self.budget, 0)}"
+            f"note: eval_interval={every} costs {each}; eval_interval=auto keeps to "
+            f"{units.percent(self.budget, 0)} where the run is long enough"
         )

@@ -17,6 +17,7 @@ from stepglass.data.dataset import Dataset, TokenFile, as_tensors
 from stepglass.device import Device
 from stepglass.models.choice import Shape
 
+CPU_LOGITS = 1 << 24
 CPU_TOKENS = 8192  # at once: 512 to 16384 take the same time, within noise
 
 
@@ -53,7 +54,8 @@ def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Devic
     through its caches instead."""
     most = max(len(windows.train), len(windows.val), 1)
     if device.type == "cpu":
-        return min(most, max(1, CPU_TOKENS // cfg.block_size))
+        tokens = min(CPU_TOKENS, CPU_LOGITS // shape.vocab_size)
+        return min(most, max(1, tokens // cfg.block_size))
     # Logits in float32 and once more for the loss, and a few activations of the widest layer.
     row = cfg.block_size * (8 * shape.vocab_size + 32 * shape.n_embd)
     available = device.available_bytes()

@@ -58,7 +58,12 @@ def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> torc
         for name, p in named.items()
         if cfg.uses_muon and p.dim() == 2 and is_inside_a_block(name)
     }
-    tables = {name: p for name, p in named.items() if cfg.embedding_lr and is_token_table(name)}
+    is_tied = "lm_head.weight" not in named
+    tables = {
+        name: p
+        for name, p in named.items()
+        if cfg.embedding_lr and not is_tied and is_token_table(name)
+    }
     rest = [p for name, p in named.items() if name not in inner and name not in tables]
     groups: list[dict[str, Any]] = [
         {"params": [p for p in rest if p.dim() >= 2], "weight_decay": cfg.weight_decay},
@@ -137,8 +142,9 @@ class MuonAdamW(torch.optim.AdamW):
 
     def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
         super().__init__(groups, **options)
-        # The scaler must ask first whether an update is to be skipped: Muon cannot.
-        self._step_supports_amp_scaling = False
+        if any(group.get("is_muon") for group in self.param_groups):
+            # The scaler must ask first whether an update is to be skipped: Muon cannot.
+            self._step_supports_amp_scaling = False
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

@@ -18,6 +18,7 @@ DEPTH = 3  # folders below the one asked about
 TAIL_BYTES = 1 << 16
 ENDINGS = {
     "finished": "finished",
+    "target": "reached its target",
     "signal": "stopped by a signal",
     "failed": "failed",
     "oom": "out of memory",

@@ -2,7 +2,7 @@
 
     for token in generate(model, prompt_ids, max_new_tokens=500): ...
 
-A model with learned positions sees at most `block_size` tokens. When the window is full it starts
+A model sees at most `block_size` tokens. When the window is full it starts
 over with its newer half, so that the cache is rebuilt once in half a window and not for every
 token.
 """

@@ -187,7 +187,9 @@ def not_finite(s: Session, what: str) -> TrainingFailed:
     wait_for_writer(s)
     newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
-    remedies = [f"--learning_rate={s.cfg.learning_rate / 2:g}"]
+    rates = ["learning_rate", *(["muon_lr"] if s.cfg.uses_muon else [])]
+    rates += ["embedding_lr"] if s.cfg.embedding_lr else []
+    remedies = [f"--{name}={getattr(s.cfg, name) / 2:g}" for name in rates]
     if s.device.dtype is torch.float16:
         remedies.append("--dtype=float32")
     if s.cfg.grad_clip == 0:

@@ -67,7 +67,9 @@ def set_up(
             resumed = checkpoint.newest(run_dir, console.say)
             hold_against(*resumed, cfg, shape, data)
             warn_of_lost_log(run_dir / "run.jsonl", resumed[1], console)
-        s = build(cfg, shape, chosen, data, run_dir, lock, phases, console, stop)
+        began = resumed[1].state.get("environment") if resumed else None
+        compiled = began.get("compile") if isinstance(began, dict) else None
+        s = build(cfg, shape, chosen, compiled, data, run_dir, lock, phases, console, stop)
     except BaseException:
         lock.release()
         raise
@@ -97,6 +99,7 @@ def build(
     cfg: TrainConfig,
     shape: Shape,
     chosen: Device,
+    compiled_before: bool | None,
     data: Dataset,
     run_dir: Path,
     lock: RunLock,
@@ -125,6 +128,8 @@ def build(
     does_compile, reason = device.pick_compile(
         chosen.type, cfg.compile, run_flops, peak.flops_per_s
     )
+    if cfg.compile == "auto" and isinstance(compiled_before, bool):
+        does_compile, reason = compiled_before, "as when the run was saved: the same bits"
     chosen = replace(chosen, compile=does_compile)
     console.say(f"compile: {does_compile}: {reason}")
     windows = choose_windows(data, cfg)
@@ -171,7 +176,8 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, chosen: Device) -> No
     """A floor on the memory a run needs, held against what there is, before anything is
     allocated.
     """
-    weights = 16 * shape.num_params()  # weights, gradients and two moments, float32
+    per_weight = 12 if cfg.uses_muon else 16  # itself, its gradient, and one or two moments
+    weights = per_weight * shape.num_params()
     tokens = cfg.batch_size * cfg.block_size
     activations = (
         tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * chosen.dtype.itemsize
@@ -241,9 +247,9 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
         f"Resuming training from {s.cfg.out_dir}: {path.name}, {s.state.step} updates done"
     )
     different = changed(loaded.state.get("environment"), environment(s.device))
-    different += changed(
-        loaded.state.get("config"), {key: getattr(s.cfg, key) for key in EXACT_KEYS}
-    )
+    stored = loaded.state.get("config")
+    known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)  # newer settings: defaults
+    different += changed(stored, {k: getattr(s.cfg, k) for k in EXACT_KEYS if k in known})
     if different:
         s.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
     s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})

@@ -95,7 +95,7 @@ def boundary(s: Session) -> bool:
         result = evaluate(s.model, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
     if result is None:
         return False
-    s.state.evaluated_at = step
+    s.state.evaluated_at, s.last_val_loss = step, result.val_loss
     with s.clock.phase("log"):
         wall_ms = (s.clock.spent_ns("eval") - before) / 1e6
         record = {"kind": "eval", "iter": step, "wall_ms": wall_ms, **asdict(result)}
@@ -108,7 +108,7 @@ def boundary(s: Session) -> bool:
         raise saving.not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
     if not s.cfg.eval_only:
         saving.save_after_evaluation(s, result.val_loss)
-    return result.val_loss <= s.cfg.target_val_loss
+    return s.cfg.target_val_loss > 0 and result.val_loss <= s.cfg.target_val_loss
 
 
 def say_what_evaluating_costs(s: Session) -> None:
@@ -260,6 +260,11 @@ def finish(s: Session, reason: str) -> None:
         s.console.say(
             f"target reached after {s.state.step} updates: val loss {units.loss(s.last_val_loss)} "
             f"<= {units.loss(s.cfg.target_val_loss)} over the whole validation split"
+        )
+    elif s.cfg.target_val_loss and reason == "finished":
+        s.console.say(
+            f"target not reached: val loss {units.loss(s.last_val_loss)} > "
+            f"{units.loss(s.cfg.target_val_loss)} after {s.state.step} updates"
         )
     if not s.cfg.eval_only and not saving.save_last(s):
         kept = next(iter(checkpoint_dir.committed(s.run_dir)), "none")

@@ -13,6 +13,7 @@ import os
 import statistics
 import tempfile
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ from stepglass.clock import PhaseClock
 from stepglass.config import read_command_line, resolve
 from stepglass.console import Console
 from stepglass.data.prepare import PrepareConfig, prepare
+from stepglass.errors import TrainingFailed
 from stepglass.models.gpt2 import GPTConfig
 from stepglass.session import Session
 from stepglass.startup import set_up
@@ -205,8 +207,11 @@ class Worker:
         return self
 
     def run(self, steps: int) -> float | None:
-        self._pipe.send(steps)
-        result = self._pipe.recv()
+        try:
+            self._pipe.send(steps)
+            result = self._pipe.recv()
+        except (EOFError, BrokenPipeError) as error:
+            raise TrainingFailed(f"the process of the {self._kind} loop ended early") from error
         if isinstance(result, Exception):
             raise result
         return None if result is None else float(result)
@@ -217,8 +222,10 @@ class Worker:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._pipe.send(0)
-        self._process.join()
+        with suppress(BrokenPipeError):
+            self._pipe.send(0)
+        self._process.join(timeout=30)
+        self._process.terminate()
 
 
 def work(kind: str, size: Size, pipe: Connection) -> None:
@@ -228,9 +235,11 @@ def work(kind: str, size: Size, pipe: Connection) -> None:
         os.chdir(name)
         try:
             loop = build(kind, size, Path(name))
-            while steps := pipe.recv():
-                pipe.send(loop.run(steps))
-            loop.close()
+            try:
+                while steps := pipe.recv():
+                    pipe.send(loop.run(steps))
+            finally:
+                loop.close()
         except Exception as error:  # noqa: BLE001  the one who asked is told
             pipe.send(error)
         finally:

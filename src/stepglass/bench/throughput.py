@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -69,16 +70,11 @@ def scaling(say: Say, rounds: int) -> dict[str, Any]:
     """Time per token over FLOPs per token at four sizes, relative to their middle."""
     sizes = {name: {**scale, **TOKENS} for name, scale in SCALES.items()}
     times: dict[str, list[float]] = {name: [] for name in sizes}
-    workers = {name: Worker("ours", size) for name, size in sizes.items()}
-    for worker in workers.values():
-        worker.__enter__()
-    try:
+    with ExitStack() as stack:
+        workers = {n: stack.enter_context(Worker("ours", size)) for n, size in sizes.items()}
         for _ in range(rounds):
             for name, worker in workers.items():
                 times[name].append(seconds(worker, 2) / 2)
-    finally:
-        for worker in workers.values():
-            worker.__exit__(None, None, None)
     tokens = TOKENS["block_size"] * TOKENS["batch_size"]
     rates = {n: flops_per_update(sizes[n]) / statistics.median(times[n]) for n in sizes}
     proportional = (min(rates.values()) * max(rates.values())) ** 0.5

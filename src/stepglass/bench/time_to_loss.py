@@ -45,8 +45,8 @@ def measure(say: Say, rounds: int, text: str) -> dict[str, Any]:
     checkout = os.environ.get("NANOGPT_DIR")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        commands = sides(folder, Path(checkout).resolve() if checkout else None)
         prepare(folder, text)
-        commands = sides(folder, Path(checkout) if checkout else None)
         times: dict[str, list[float]] = {side: [] for side in commands}
         losses: dict[str, list[float]] = {side: [] for side in commands}
         for number in range(rounds):

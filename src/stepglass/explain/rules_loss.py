@@ -194,9 +194,12 @@ def slope(x: Column, y: Column) -> tuple[float, float]:
 def calmer(part: Part) -> Change:
     """Half the learning rate, and clipping where there is none."""
     change: Change = {}
-    rate, clip = part.number_setting("learning_rate"), part.number_setting("grad_clip")
-    if rate:
-        change["learning_rate"] = float(f"{rate / 2:.3g}")
+    clip = part.number_setting("grad_clip")
+    has_muon = part.setting("model") == "modern" and part.setting("optimizer") != "adamw"
+    for name in ("learning_rate", *(("muon_lr", "embedding_lr") if has_muon else ())):
+        rate = part.number_setting(name)
+        if rate:
+            change[name] = float(f"{rate / 2:.3g}")
     if clip is not None and (clip == 0 or clip > 1):
         change["grad_clip"] = 1.0
     return change

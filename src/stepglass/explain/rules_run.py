@@ -23,7 +23,10 @@ def stopped_early(part: Part) -> list[Finding]:
     if not part.has_ended or len(evals) < 5 or part.segment.nan_line is not None:
         return []
     if part.log.format not in ("nanogpt", "stepglass") or not part.is_last:
-        return []  # a linear cooldown falls to its last step by design
+        return []
+    falls_by_design = part.setting("lr_schedule") == "trapezoid"
+    if falls_by_design or part.segment.end.get("reason") == "target":
+        return []
     recent = evals[-max(4, len(evals) // 4) :]
     x = np.array([float(e.iter) for e in recent])
     y = np.array([e.val or 0.0 for e in recent])
@@ -90,6 +93,8 @@ def schedule_mismatch(part: Part) -> list[Finding]:
             )
         )
     rate, low = given["learning_rate"], given["min_lr"]
+    if part.setting("lr_schedule") == "trapezoid":
+        low = None  # made to end near zero
     if rate and low and not rate / 40 <= low <= rate / 2.5:
         found.append(
             Finding(

@@ -43,7 +43,8 @@ def eval_share(part: Part) -> float | None:
     timing = part.timing
     cost = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
     boundary = max(cost or 0.0, timing.boundary_ms or 0.0)
-    if cost and timing.normal_ms and timing.eval_interval:
+    is_auto = part.setting("eval_interval") == "auto"  # its last interval is a shorter one
+    if cost and timing.normal_ms and timing.eval_interval and not is_auto:
         return cost / (boundary + timing.eval_interval * timing.normal_ms)
     evals = part.phase_ms("eval", "eval+checkpoint")
     if evals and part.wall_ms and len(part.segment.evals) >= 3:

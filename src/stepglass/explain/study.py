@@ -119,7 +119,7 @@ class Part:
         """Did the run come to its planned end? A log that was cut says nothing about it."""
         if not self.is_finished or self.error is not None:
             return False
-        if self.segment.end.get("reason") == "finished":
+        if self.segment.end.get("reason") in ("finished", "target"):
             return True
         last = self.segment.last_iter
         if self.max_iters is None or last is None:

@@ -133,11 +133,13 @@ class Table:
         self._time_sum_ms += float(time[is_known].sum())
         self._num_times += int(np.count_nonzero(is_known))
         rows = np.flatnonzero(self._is_kept(n, time))
+        before, self._last_mfu = self._last_mfu, float(block.mfu(np.array([len(time) - 1]))[0])
+        if not len(rows):
+            return
         columns = block.take(rows)
         columns["n"] = n[rows]
         columns["prev_mfu"] = block.mfu(np.maximum(rows - 1, 0))
-        columns["prev_mfu"][rows == 0] = self._last_mfu
-        self._last_mfu = float(block.mfu(np.array([len(time) - 1]))[0])
+        columns["prev_mfu"][rows == 0] = before
         self._blocks.append(columns)
         self._size += len(rows)
         while self._size > CAPACITY:

@@ -9,6 +9,8 @@ Each is written once as the formula (`plain_*`), which a GPU compiles into one k
 its gradient by hand, which a CPU takes. Tests hold the two against each other in double precision.
 """
 
+import functools
+
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
@@ -18,6 +20,7 @@ EPS = 1e-6
 # Attention on a CPU: queries in a block, and scores at a time that a core's cache can hold.
 ROWS = 128
 CACHED_SCORES = 48 * 128 * 256
+KEPT_SCORES = 1 << 25  # of all heads, for the way back: beyond that PyTorch's own, which keeps none
 
 
 def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
@@ -153,15 +156,17 @@ class _SwiGLU(torch.autograd.Function):
 def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     """Every query attends to the keys up to its own position: (B, H, T, D) -> (B, H, T, D).
 
-    Fewer queries than keys are the last ones: a cache holds the rest. Fewer key heads than query
-    heads are shared by neighbours.
+    One query alone may have many keys before it, in a cache. Fewer key heads than query heads are
+    shared by neighbours.
     """
-    T = q.size(2)
-    if by_hand(q) and 1 < T == k.size(2) and k.size(1) == q.size(1) and dropout == 0:
+    B, H, T, _ = q.shape
+    assert T in (1, k.size(2)), "a mask would be aligned with the first key, not with the last"
+    is_small = B * H * T * T <= KEPT_SCORES
+    if by_hand(q) and T > 1 and is_small and k.size(1) == H and dropout == 0:
         return _run(_Attention, q, k, v)
     # One new token may see everything before it: it needs no mask.
     return F.scaled_dot_product_attention(
-        q, k, v, dropout_p=dropout, is_causal=T > 1, enable_gqa=k.size(1) != q.size(1)
+        q, k, v, dropout_p=dropout, is_causal=T > 1, enable_gqa=k.size(1) != H
     )
 
 
@@ -173,12 +178,12 @@ class _Attention(torch.autograd.Function):
     def forward(ctx: FunctionCtx, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         B, H, T, D = q.shape
         q, k, v = (part.reshape(B * H, T, D) for part in (q, k, v))
-        future = q.new_full((T, T), float("-inf")).triu_(1)
+        mask = future(T, q.dtype)
         out = torch.empty_like(q)
         shares = []
         for heads, rows, seen in blocks(B * H, T):
             scores = torch.baddbmm(
-                future[rows, seen], q[heads, rows], k[heads, seen].mT, alpha=D**-0.5
+                mask[rows, seen], q[heads, rows], k[heads, seen].mT, alpha=D**-0.5
             )
             shares.append(torch.softmax(scores, -1))
             out[heads, rows] = torch.bmm(shares[-1], v[heads, seen])
@@ -199,6 +204,13 @@ class _Attention(torch.autograd.Function):
             grad_q[heads, rows] = torch.bmm(grad_scores, k[heads, seen])
             grad_k[heads, seen] += torch.bmm(grad_scores.mT, q[heads, rows])
         return grad_q.view(shape), grad_k.view(shape), grad_v.view(shape)
+
+
+@functools.lru_cache(maxsize=4)
+def future(T: int, dtype: torch.dtype) -> Tensor:
+    """What is added to the scores: minus infinity for keys that a query may not see."""
+    with torch.inference_mode(False):  # it may be made in an evaluation, and is used in training
+        return torch.full((T, T), float("-inf"), dtype=dtype).triu_(1)
 
 
 def blocks(num_heads: int, T: int) -> list[tuple[slice, slice, slice]]:

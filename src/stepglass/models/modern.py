@@ -188,14 +188,12 @@ class Modern(nn.Module):
     def _init_weights(self) -> None:
         C = self.config.n_embd
         for name, parameter in self.named_parameters():
-            if name.endswith(("o_proj.weight", "down_proj.weight")):
-                nn.init.zeros_(parameter)  # every block begins as if it were not there
-            elif name.startswith(("embed_tokens", "lm_head")):
+            if name.endswith(("o_proj.weight", "down_proj.weight", "lm_head.weight")):
+                nn.init.zeros_(parameter)  # every block, and the head, begin as if not there
+            elif name == "embed_tokens.weight":
                 nn.init.normal_(parameter, std=0.02 if self.config.tie_weights else 0.5)
             elif parameter.dim() == 2:
                 nn.init.uniform_(parameter, -((3 / C) ** 0.5), (3 / C) ** 0.5)
-        if not self.config.tie_weights:
-            nn.init.zeros_(self.lm_head.weight)
 
     def forward(
         self,
