@@ -18,7 +18,7 @@ test: $(VENV)/.installed-dev
 
 ## the tests of training again, with the gpt2 model: the default suite trains the modern one
 test-gpt2: $(VENV)/.installed-dev
-	STEPGLASS_TEST_MODEL=gpt2 $(BIN)/python -m pytest tests/test_train.py tests/test_resume.py tests/test_checkpoint.py \
+	STEPGLASS_TEST_MODEL=gpt2 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) tests/test_train.py tests/test_resume.py tests/test_checkpoint.py \
 	  tests/test_sample.py tests/test_saver.py tests/test_crash.py tests/test_kill.py tests/test_process.py \
 	  tests/test_console.py tests/test_runs.py tests/test_bad_input.py
 

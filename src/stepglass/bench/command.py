@@ -38,7 +38,7 @@ class BenchConfig:
 BENCH_SETTINGS = Settings(BenchConfig)
 
 HELP = {
-    "speed": "an update of gpt2 against a plain eager loop, and what the clock costs (2 minutes)",
+    "speed": "an update of gpt2 against a plain eager loop, and what the clock costs (3 minutes)",
     "peak": "an update of 10.65 M parameters against the machine's matmul peak (2 minutes)",
     "scaling": "time per token at 0.8, 3, 10 and 30 M parameters (2 minutes)",
     "loss": "time to nanoGPT's loss against nanoGPT's recipe (15 minutes)",
@@ -64,7 +64,7 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
         "matmul_peak_flops": peak,
     }
     measures: dict[str, Callable[[], dict[str, Any]]] = {
-        "speed": lambda: throughput.against_plain(say, cfg.rounds or 40),
+        "speed": lambda: throughput.against_plain(say, cfg.rounds or 20),
         "peak": lambda: throughput.of_peak(say, cfg.rounds or 12),
         "scaling": lambda: throughput.scaling(say, cfg.rounds or 15),
         "loss": lambda: time_to_loss.measure(say, cfg.rounds or 3, text),
