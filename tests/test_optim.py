@@ -9,7 +9,7 @@ import torch
 from stepglass.config import TrainConfig
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.modern import Modern, ModernConfig
-from stepglass.optim import lr_at, make_optimizer, orthogonal, set_lr
+from stepglass.optim import MARGIN, STEPS, lr_at, make_optimizer, orthogonal, set_lr
 
 CFG = TrainConfig(learning_rate=1.0, min_lr=0.1, warmup_iters=9, lr_decay_iters=109, max_iters=200)
 
@@ -100,6 +100,17 @@ def test_orthogonal_evens_the_singular_values_out(shape):
     # The directions are X's own: YᵀX is symmetric and positive.
     assert torch.allclose(Y.T @ X, X.T @ Y, atol=1e-6 * X.norm().item() ** 2)
     assert torch.linalg.eigvalsh(Y.T @ X).min() > -1e-6
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (96, 32), (32, 48)])
+def test_orthogonal_is_newton_and_schulz_step_by_step(shape):
+    """The factors worked out on the small side are those of the plain iteration."""
+    X = torch.randn(*shape, dtype=torch.float64)
+    Y = X / (X.norm() * MARGIN)
+    for a, b, c in STEPS:
+        gram = Y @ Y.T
+        Y = a * Y + (b * gram + c * gram @ gram) @ Y
+    torch.testing.assert_close(orthogonal([X])[0], Y, atol=1e-9, rtol=1e-9)
 
 
 def test_orthogonal_does_many_at_once_as_one_by_one():

@@ -73,7 +73,7 @@ class OurLoop(SessionLoop):
     """The trainer's own loop, a number of updates at a time."""
 
     def run(self, steps: int) -> float | None:
-        """Returns the MFU of the last update, as it is logged."""
+        """Returns the highest MFU among these updates, as they are logged."""
         s = self.session
         object.__setattr__(s.cfg, "max_iters", s.state.step + steps)
         s.state.evaluated_at = s.cfg.max_iters  # no evaluation at the end of a segment

@@ -44,8 +44,8 @@ def against_plain(say: Say, rounds: int) -> dict[str, Any]:
 
 
 def of_peak(say: Say, rounds: int) -> dict[str, Any]:
-    """The MFU of 10.65 M parameters, as the trainer prints it, against the peak measured by turns
-    with it."""
+    """What 10.65 M parameters do of the peak, by the trainer's formula for MFU, the peak measured
+    right before and after."""
     flops = flops_per_update(BABY)
     rates, shares = [], []
     with Worker("ours", BABY) as ours:
