@@ -52,7 +52,7 @@ LAYERS: list[list[str]] = [
     ["explain.show"],
     ["explain.follow", "explain.ending"],
     ["explain.command"],
-    ["config", "console"],
+    ["config", "sample_config", "console"],
     ["data.packages"],
     ["data.tokenizer", "data.sources", "data.nanogpt_meta"],
     ["data.prepare"],
@@ -78,7 +78,8 @@ LAYERS: list[list[str]] = [
 NO_TORCH = ["errors", "units", "fileops", "lock", "interval", "eval_schedule", "checkpoint_dir",
             "runs", "atomic",
             "clock", "settings", "stop", "devices", "nanogpt_config",
-            "runlog", "ledger", "config", "console", "data.packages", "data.sources",
+            "runlog", "ledger", "config",
+            "sample_config", "console", "data.packages", "data.sources",
             "data.tokenizer", "data.prepare", "data.nanogpt_meta", "cli", "explain.command",
             "explain.ending", "logs.recognise"]  # fmt: skip
 

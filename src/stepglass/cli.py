@@ -19,8 +19,8 @@ from stepglass.errors import ConfigError, StepglassError, os_reason
 from stepglass.units import printable
 
 if TYPE_CHECKING:
-    from stepglass.config import SampleConfig
     from stepglass.sample import Sampler
+    from stepglass.sample_config import SampleConfig
     from stepglass.stop import StopRequest
 
 USAGE = """\
@@ -217,7 +217,7 @@ def bench(argv: list[str]) -> None:
 
 def sample(argv: list[str]) -> None:
     """Write text with a trained model."""
-    from stepglass.config import SAMPLE_SETTINGS  # noqa: PLC0415
+    from stepglass.sample_config import SAMPLE_SETTINGS  # noqa: PLC0415
 
     if wants_help(argv):
         print("usage: stepglass sample RUN [--key=value ...]\n")

@@ -5,9 +5,10 @@ python -m stepglass.docs_config > docs/config.md
 
 import sys
 
-from stepglass.config import SAMPLE_SETTINGS, TRAIN_SETTINGS
+from stepglass.config import TRAIN_SETTINGS
 from stepglass.data.prepare import PREPARE_SETTINGS
 from stepglass.explain.command import EXPLAIN_SETTINGS
+from stepglass.sample_config import SAMPLE_SETTINGS
 from stepglass.settings import Settings
 
 INTRO = """\
