@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 TEST_PROCESSES ?= 2
 
-.PHONY: train test test-gpt2 torture lint types check bench format clean
+.PHONY: train test browser test-gpt2 torture lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -13,8 +13,15 @@ train: $(VENV)/.installed
 	$(BIN)/stepglass sample out --prompt="ROMEO:" --max_new_tokens=300
 
 ## the tests, on two cores; a thread for each process, or they would wait for each other
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal
+
+## the page is tested in a real browser
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || [ -n "$$CHROMIUM" ] || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium for the tests" && \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  { echo "error: the tests need Chromium; on Debian or Ubuntu: sudo apt-get install chromium; or set CHROMIUM to its path"; exit 2; }
 
 ## the tests of training again, with the gpt2 model: the default suite trains the modern one
 test-gpt2: $(VENV)/.installed-dev

@@ -16,10 +16,11 @@ LAYERS: list[list[str]] = [
     ["errors", "units"],
     ["fileops", "clock", "settings", "stop", "devices", "lock", "interval", "eval_schedule"],
     ["atomic", "nanogpt_config", "runlog", "ledger"],
+    ["loggers"],
     ["checkpoint_dir"],
     ["runs"],
     ["logs.record", "logs.source", "logs.table"],
-    ["logs.fast"],
+    ["logs.fast", "logs.stretch"],
     ["logs.common", "logs.nanogpt", "logs.log"],
     [
         "logs.stepglass_log",
@@ -52,6 +53,16 @@ LAYERS: list[list[str]] = [
     ["explain.show"],
     ["explain.follow", "explain.ending"],
     ["explain.command"],
+    ["report.rows", "report.pack", "report.page", "report.to_tensorboard"],
+    ["report.stream"],
+    ["report.story"],
+    ["report.live", "report.command"],
+    ["watch.address", "watch.listing"],
+    ["watch.guard"],
+    ["watch.limits"],
+    ["watch.server"],
+    ["watch.command"],
+    ["watch.beside"],
     ["config", "sample_config", "console"],
     ["data.packages"],
     ["data.tokenizer", "data.sources", "data.nanogpt_meta"],
@@ -81,7 +92,8 @@ NO_TORCH = ["errors", "units", "fileops", "lock", "interval", "eval_schedule", "
             "runlog", "ledger", "config",
             "sample_config", "console", "data.packages", "data.sources",
             "data.tokenizer", "data.prepare", "data.nanogpt_meta", "cli", "explain.command",
-            "explain.ending", "logs.recognise"]  # fmt: skip
+            "explain.ending", "logs.recognise", "loggers", "report.command", "report.live",
+            "watch.command", "watch.server", "watch.beside"]  # fmt: skip
 
 
 def modules() -> dict[str, Path]:

@@ -480,3 +480,14 @@ def test_a_file_that_only_looks_like_a_runs_is_left_alone():
     Path("out/best.json").write_text("mine")
     assert train_tiny(max_iters=0) == 0
     assert Path("out/best.json").read_text() == "mine"
+
+
+def test_samples_are_kept_when_asked_for_and_change_nothing_else():
+    train_tiny(sample_tokens=20, dropout=0.2, out_dir="with")
+    train_tiny(dropout=0.2, out_dir="without")
+    samples = [r for r in records("event", "with") if r["name"] == "sample"]
+    assert [sample["iter"] for sample in samples] == [0, 3, 6]
+    assert all(len(sample["detail"]["text"]) == 20 for sample in samples)
+    losses = [[r["loss"] for r in records("iter", name)] for name in ("with", "without")]
+    assert losses[0] == losses[1]
+    assert not any(r["name"] == "sample" for r in records("event", "without"))

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,13 @@ from stepglass.errors import ConfigError, StepglassError, os_reason
 from stepglass.units import printable
 
 if TYPE_CHECKING:
+    from stepglass.clock import PhaseClock
+    from stepglass.config import TrainConfig
+    from stepglass.console import Console
     from stepglass.sample import Sampler
     from stepglass.sample_config import SampleConfig
     from stepglass.stop import StopRequest
+    from stepglass.watch.beside import Beside
 
 USAGE = """\
 Stepglass trains a GPT from scratch and shows where every millisecond went.
@@ -33,6 +38,9 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
                                      write text with a trained model
   stepglass explain LOG|RUN|- [--lang=en|de|es|fr] [--lines] [--follow] [--json]
                                      say what any trainer's log means, and what to change
+  stepglass report RUN|LOG... [-o FILE.html]
+                                     the same as one page with plots; several are compared
+  stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
   stepglass bench [NAME ...]         measure speed: ratios, both sides by turns
 
@@ -48,6 +56,8 @@ def main(argv: list[str] | None = None) -> int:
         "train": train,
         "sample": sample,
         "explain": explain,
+        "report": report,
+        "watch": watch,
         "runs": runs,
         "bench": bench,
     }
@@ -174,7 +184,6 @@ def train(argv: list[str]) -> None:
         return
     from stepglass.clock import PhaseClock  # noqa: PLC0415
     from stepglass.console import Console  # noqa: PLC0415
-    from stepglass.stop import StopRequest  # noqa: PLC0415
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
@@ -189,6 +198,29 @@ def train(argv: list[str]) -> None:
             recipe = quick if kind == "cpu" else "shakespeare_char"
             console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
         cfg = config.resolve(command, "none" if recipe == "auto" else recipe)
+    # Before torch is loaded: the page's process starts meanwhile.
+    with _page_beside(cfg, console) as page:
+        _train(cfg, argv, clock, console, page)
+
+
+def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
+    if not cfg.watch:
+        return nullcontext()
+    from stepglass.watch.beside import Beside  # noqa: PLC0415
+
+    return Beside(Path(cfg.out_dir), console.say)
+
+
+def _train(
+    cfg: "TrainConfig",
+    argv: list[str],
+    clock: "PhaseClock",
+    console: "Console",
+    page: "Beside | None",
+) -> None:
+    from stepglass.stop import StopRequest  # noqa: PLC0415
+
+    with clock.phase("warmup"):
         from stepglass.data import dataset  # noqa: PLC0415
         from stepglass.data.prepare import PrepareConfig  # noqa: PLC0415
 
@@ -199,6 +231,8 @@ def train(argv: list[str]) -> None:
     with StopRequest() as stop:
         with clock.phase("warmup"):
             session = set_up(cfg, argv, clock, console, stop)
+            if page is not None:
+                page.announce()
         trainer.run(session)
 
 
@@ -292,6 +326,36 @@ def explain(argv: list[str]) -> None:
         found = f"found {words}" if words else "found none"
         raise ConfigError(f"expected one log file, run directory or - for a pipe, {found}")
     command.explain(words[0], command.EXPLAIN_SETTINGS.build(given), lambda line: print(line))
+
+
+def report(argv: list[str]) -> None:
+    """Write a page that shows runs or logs."""
+    from stepglass.report import command  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass report RUN|LOG|-... [-o FILE.html] [--key=value ...]\n")
+        print("\n".join(command.REPORT_SETTINGS.help_lines()))
+        return
+    argv = ["--out" if word == "-o" else word for word in argv]
+    words, given = command.REPORT_SETTINGS.parse(argv)
+    if not words:
+        raise ConfigError("expected a run directory or a log file; try: stepglass report out")
+    command.report(words, command.REPORT_SETTINGS.build(given), lambda line: print(line))
+
+
+def watch(argv: list[str]) -> None:
+    """Show runs while they go on."""
+    from stepglass.watch import command  # noqa: PLC0415
+
+    if wants_help(argv):
+        print("usage: stepglass watch [RUN|DIR] [--key=value ...]\n")
+        print("\n".join(command.WATCH_SETTINGS.help_lines()))
+        return
+    words, given = command.WATCH_SETTINGS.parse(argv)
+    if len(words) > 1:
+        raise ConfigError(f"expected one run or folder, found {words}")
+    cfg = command.WATCH_SETTINGS.build(given)
+    command.watch(words[0] if words else ".", cfg, lambda line: print(line, flush=True))
 
 
 def runs(argv: list[str]) -> None:

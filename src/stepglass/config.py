@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from stepglass import atomic, interval, nanogpt_config
+from stepglass import atomic, interval, loggers, nanogpt_config
 from stepglass.errors import CheckpointError, ConfigError, os_reason
 from stepglass.settings import Given, Settings, setting
 
@@ -82,6 +82,11 @@ class TrainConfig:
         minimum=1,
     )
     eval_only: bool = setting(False, "evaluate once and stop")
+    sample_tokens: int = setting(
+        0,
+        "at every evaluation, write so many tokens of text into the run log, for its page; 0: none",
+        minimum=0,
+    )
     always_save_checkpoint: bool = setting(
         False,
         "True: save after every evaluation, as nanoGPT does; False: after one that is the best so "
@@ -99,11 +104,15 @@ class TrainConfig:
     init_from: str = setting(
         "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
     )
-    wandb_log: bool = setting(
-        False, "nanoGPT's switch for wandb; read, but every number is in run.jsonl"
+    log_to: str = setting(
+        "",
+        "where numbers go beside run.jsonl: tensorboard, wandb, trackio, or several of them with "
+        "commas",
     )
-    wandb_project: str = setting("owt", "nanoGPT's wandb project")
-    wandb_run_name: str = setting("gpt2", "nanoGPT's wandb run name")
+    watch: bool = setting(False, "serve the live page beside the run, on 127.0.0.1")
+    wandb_log: bool = setting(False, "nanoGPT's switch for wandb: the same as wandb in log_to")
+    wandb_project: str = setting("owt", "project in wandb and trackio")
+    wandb_run_name: str = setting("gpt2", "name of the run in wandb and trackio")
     dataset: str = setting(
         "openwebtext", "a folder in data/, made by `stepglass prepare` or by nanoGPT"
     )
@@ -228,12 +237,18 @@ class TrainConfig:
             if self.model == "gpt2" and getattr(self, key):
                 raise ConfigError(f"{key} is for --model=modern; leave it out")
         interval.parse(self.checkpoint_interval)
+        loggers.parse(self.log_to)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
 
     @property
     def uses_muon(self) -> bool:
         return self.optimizer == "muon" or (self.optimizer == "auto" and self.model == "modern")
+
+    @property
+    def logger_names(self) -> list[str]:
+        names = loggers.parse(self.log_to)
+        return [*names, "wandb"] if self.wandb_log and "wandb" not in names else names
 
     @property
     def tokens_per_iter(self) -> int:
@@ -385,5 +400,6 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
             f"{path}: expected a JSON object of settings, found {type(saved).__name__}"
         )
     # What the earlier command was asked to do once is not part of the run.
-    saved = {key: value for key, value in saved.items() if key not in ("init_from", "eval_only")}
+    once = ("init_from", "eval_only", "watch")
+    saved = {key: value for key, value in saved.items() if key not in once}
     return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}

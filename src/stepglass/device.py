@@ -127,6 +127,14 @@ class Device:
             return int(torch.cuda.mem_get_info(self.torch_device)[0])
         return available_host_bytes()
 
+    def used_bytes(self) -> int | None:
+        """Memory this process has: what torch holds on a GPU, what is resident on a CPU."""
+        if self.type == "cuda":
+            return int(torch.cuda.memory_reserved(self.torch_device))
+        if self.type == "mps":
+            return int(torch.mps.driver_allocated_memory())
+        return resident_bytes()
+
 
 class CudaTimer:
     """CUDA events as the clock's marks: recorded at phase edges, read when passed, used again."""
@@ -148,6 +156,15 @@ class CudaTimer:
 
     def recycle(self, mark: Any) -> None:
         self._free.append(mark)
+
+
+def resident_bytes() -> int | None:
+    """Main memory this process has, where Linux tells."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
 
 
 def available_host_bytes() -> int | None:

@@ -11,7 +11,7 @@ from stepglass.errors import ConfigError, os_reason
 from stepglass.fileops import FileOps
 from stepglass.lock import RunLock
 
-RUN_FILES = ("ckpt", "best.json", "run.jsonl", "config.json", "tokenizer.json")
+RUN_FILES = ("ckpt", "best.json", "run.jsonl", "config.json", "tokenizer.json", "tensorboard")
 
 
 def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple[Path, RunLock]:

@@ -2,7 +2,8 @@
 
 The trainer hands over a record and goes on; a thread encodes and writes at most twice a second.
 Readers follow the file by byte offset and never lock it. A record is a dict with a `kind`; the
-schema is docs/run-log.md. NaN and infinity are not JSON: they become null.
+schema is docs/run-log.md. NaN and infinity are not JSON: they become null. Loggers get the same
+records from here (loggers.py), so that the trainer writes each once.
 
 A log that cannot be written must not end a run: the failure is kept in `failure`, and the trainer
 says so.
@@ -12,7 +13,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ class RunLogWriter:
         self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
         self._writing = threading.Lock()  # held while the disk works: keeps records in order
         self._closing = threading.Event()
+        self._followers: list[Callable[[list[Record]], None]] = []
         self.failure: str | None = None  # the last one; it stays
         self._is_torn = False
         self._heal_torn_line()
@@ -51,6 +53,13 @@ class RunLogWriter:
         """Queue a record. It must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
+
+    def follow(self, take: Callable[[list[Record]], None]) -> None:
+        """Have `take` called with what is written from now on, whether or not the disk took it.
+
+        A checkpoint may be waiting meanwhile: `take` must return at once and raise nothing.
+        """
+        self._followers.append(take)
 
     def mark(self) -> Mark:
         """The place after everything written so far. `flush()` tells where that is."""
@@ -99,6 +108,9 @@ class RunLogWriter:
             except OSError as error:
                 self._is_torn = True
                 self.failure = f"{self._path}: {os_reason(error)}"
+            records = [item for item in batch if not isinstance(item, Mark)]
+            for take in self._followers:
+                take(records)
 
     def _heal_torn_line(self) -> None:
         # A killed run may leave half a line; what is appended next must start on its own.

@@ -141,6 +141,22 @@ def generate(
             del window[: -max(block_size // 2, 1)]
 
 
+def short_text(model: Model, tokenizer: Tokenizer, num_tokens: int) -> str:
+    """What the model writes after a new line. Its mode is put back."""
+    try:
+        prompt = tokenizer.encode("\n").tolist()
+    except DataError:
+        prompt = []
+    was_training = model.training
+    model.eval()
+    tokens = generate(
+        model, prompt or [0], max_new_tokens=num_tokens, vocab_size=tokenizer.vocab_size
+    )
+    text = tokenizer.decode(list(tokens))
+    model.train(was_training)
+    return text
+
+
 def pick(
     scores: Tensor, temperature: float, top_k: int, top_p: float, generator: torch.Generator
 ) -> int:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import stepglass
+from stepglass import loggers
 from stepglass.clock import Lap, PhaseClock
 from stepglass.config import TrainConfig
 from stepglass.console import Console
@@ -23,6 +24,7 @@ from stepglass.eval_schedule import LOOK_AT, EvalSchedule
 from stepglass.evaluate import Windows
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
+from stepglass.loggers import Feed
 from stepglass.models.choice import Model
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver
@@ -94,6 +96,7 @@ class Session:
     last_val_loss: float | None = None  # of this process's last evaluation
     fastest_mfu: float = 0.0
     warned: set[str] = field(default_factory=set)
+    feeds: list[Feed] = field(default_factory=list)  # the loggers of log_to
 
     def batch(self, step: int) -> list[tuple[Tensor, Tensor]]:
         """The micro-batches of an update, on the host. All are read before any is used, so that
@@ -116,7 +119,19 @@ class Session:
         """Let go of the run directory, with everything logged on disk."""
         self.saver.close()
         self.log.close()
+        loggers.close(self.feeds, self.console.say)
+        self.say_what_loggers_lost()
         self.lock.release()
+
+    def say_what_loggers_lost(self) -> None:
+        """Once for each logger that has failed."""
+        for feed in self.feeds:
+            if feed.failure and f"log to {feed.name}" not in self.warned:
+                self.warned.add(f"log to {feed.name}")
+                self.console.say(
+                    f"warning: {feed.name} gets no more numbers: {feed.failure}; run.jsonl has "
+                    "them all"
+                )
 
     def event(self, name: str, detail: dict[str, Any]) -> None:
         """Something that happens now and then, for the run log."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from stepglass import atomic, checkpoint, checkpoint_dir, clock, device, interval, units
+from stepglass import atomic, checkpoint, checkpoint_dir, clock, device, interval, loggers, units
 from stepglass.checkpoint_dir import Retention
 from stepglass.clock import PhaseClock
 from stepglass.config import EXACT_KEYS, TrainConfig
@@ -49,6 +49,8 @@ def set_up(
     cfg: TrainConfig, argv: list[str], phases: PhaseClock, console: Console, stop: StopRequest
 ) -> Session:
     """Check everything the run will need, then build it. Called inside the `warmup` phase."""
+    for name in cfg.logger_names:
+        loggers.load(name)
     chosen = device.pick(cfg)
     for reason in chosen.reasons:
         console.say(reason)
@@ -74,6 +76,7 @@ def set_up(
         lock.release()
         raise
     try:
+        start_loggers(s)
         s.log.write(start_record(s, argv))
         with naming_memory_errors(s):
             warm_up(s)
@@ -113,8 +116,6 @@ def build(
     if isinstance(shape, GPTConfig):
         counted -= shape.block_size * shape.n_embd  # as nanoGPT counts: without the position table
     console.say(f"number of parameters: {counted / 1e6:.2f}M")
-    if cfg.wandb_log:
-        console.say("note: wandb_log is read, but nothing is sent; run.jsonl has every number")
     if chosen.type == "cuda":
         torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
     torch.manual_seed(cfg.seed)
@@ -170,6 +171,21 @@ def build(
         console=console,
         stop=stop,
     )
+
+
+def start_loggers(s: Session) -> None:
+    """Have the services of `log_to` follow the run log."""
+    cfg = s.cfg
+    s.feeds = loggers.start(
+        cfg.logger_names,
+        s.run_dir,
+        project=cfg.wandb_project,
+        run_name=cfg.wandb_run_name,
+        config=asdict(cfg),
+        log_interval=cfg.log_interval,
+    )
+    for feed in s.feeds:
+        s.log.follow(feed.put)
 
 
 def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, chosen: Device) -> None:

@@ -16,12 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stepglass import checkpoint_dir, clock, device, ledger, saving, units
+from stepglass import checkpoint_dir, clock, device, ledger, sample, saving, units
+from stepglass.data import tokenizer
 from stepglass.errors import DataError, DeviceError, LogError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.explain import ending
 from stepglass.optim import lr_at, set_lr
 from stepglass.session import PendingIteration, Session, naming_memory_errors
+
+MEMORY_EVERY = 16  # iterations: it changes rarely, and asking for it takes longer than the clock
 
 # -- the loop -----------------------------------------------------------------------------------
 
@@ -93,6 +96,7 @@ def boundary(s: Session) -> bool:
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
         result = evaluate(s.model, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
+        written = sample_text(s) if result is not None else None
     if result is None:
         return False
     s.state.evaluated_at, s.last_val_loss = step, result.val_loss
@@ -100,6 +104,8 @@ def boundary(s: Session) -> bool:
         wall_ms = (s.clock.spent_ns("eval") - before) / 1e6
         record = {"kind": "eval", "iter": step, "wall_ms": wall_ms, **asdict(result)}
         s.log.write(record)
+        if written is not None:
+            s.event("sample", {"text": written})
         s.console.evaluation(record)
         s.evals.measured(wall_ms)
         say_what_evaluating_costs(s)
@@ -109,6 +115,14 @@ def boundary(s: Session) -> bool:
     if not s.cfg.eval_only:
         saving.save_after_evaluation(s, result.val_loss)
     return s.cfg.target_val_loss > 0 and result.val_loss <= s.cfg.target_val_loss
+
+
+def sample_text(s: Session) -> str | None:
+    """What the model writes by now, if the run is to keep that. Draws from no shared generator."""
+    if not s.cfg.sample_tokens:
+        return None
+    codec = tokenizer.from_json(s.data.tokenizer_json, str(s.data.folder))
+    return sample.short_text(s.raw_model, codec, s.cfg.sample_tokens)
 
 
 def say_what_evaluating_costs(s: Session) -> None:
@@ -161,6 +175,8 @@ def read_back(s: Session) -> None:
         }
         if done.lap.device_phases is not None:
             record["device_phases"] = done.lap.device_phases
+        if done.step % MEMORY_EVERY == 0:
+            record["memory_bytes"] = s.device.used_bytes()
         s.fastest_mfu = max(s.fastest_mfu, record["mfu"] or 0.0)
         s.log.write(record)
         if not math.isfinite(loss):
@@ -172,6 +188,7 @@ def read_back(s: Session) -> None:
         if s.log.failure and "log" not in s.warned:
             s.warned.add("log")
             s.console.say(f"warning: the run log has gaps: {s.log.failure}; training goes on")
+        s.say_what_loggers_lost()
 
 
 def mfu(s: Session, step_ms: float) -> float | None:

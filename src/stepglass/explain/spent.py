@@ -5,6 +5,8 @@ to. What no line accounts for is `unattributed`; where evaluations happened whos
 know, there is no ledger rather than a wrong one.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from stepglass.explain.timing import Ledger, Timing, is_by_stamps
@@ -116,26 +118,33 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
         if spike.stall_ms:
             charge("stall", spike.stall_ms)
     for cause, left in excess.items():
-        causes = set(cause.split("+"))
-        if "warmup" in causes:
-            if timing.warmup_ms is None:
-                charge("warmup+eval" if "eval" in causes else "warmup", left)
-                continue
-            share = max(0.0, left - (timing.eval_ms or 0.0)) if "eval" in causes else left
-            charge("warmup", share)
-            left -= share
-        if {"eval", "checkpoint"} <= causes:
-            if timing.eval_ms is None or timing.save_ms is None:
-                charge("eval+checkpoint", left)
-            else:
-                part = timing.eval_ms / max(timing.eval_ms + timing.save_ms, 1e-9)
-                charge("eval", left * part)
-                charge("checkpoint", left * (1 - part))
-        elif "eval" in causes:
-            is_alone = timing.eval_ms is not None or not timing.spikes_of("checkpoint")
-            charge("eval" if is_alone else "eval+checkpoint", left)
-        elif "checkpoint" in causes:
-            charge("checkpoint", left)
+        for name, ms in parts_of(cause, left, timing):
+            charge(name, ms)
+
+
+def parts_of(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str, float]]:
+    """What an excess was spent on, as far as it can be told apart."""
+    causes = set(cause.split("+"))
+    if "warmup" in causes:
+        if timing.warmup_ms is None:
+            yield "warmup+eval" if "eval" in causes else "warmup", excess_ms
+            return
+        is_with_eval = "eval" in causes
+        share = max(0.0, excess_ms - (timing.eval_ms or 0.0)) if is_with_eval else excess_ms
+        yield "warmup", share
+        excess_ms -= share
+    if {"eval", "checkpoint"} <= causes:
+        if timing.eval_ms is None or timing.save_ms is None:
+            yield "eval+checkpoint", excess_ms
+        else:
+            part = timing.eval_ms / max(timing.eval_ms + timing.save_ms, 1e-9)
+            yield "eval", excess_ms * part
+            yield "checkpoint", excess_ms * (1 - part)
+    elif "eval" in causes:
+        is_alone = timing.eval_ms is not None or not timing.has_saves
+        yield "eval" if is_alone else "eval+checkpoint", excess_ms
+    elif "checkpoint" in causes:
+        yield "checkpoint", excess_ms
 
 
 def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> bool:

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +78,11 @@ class Timing:
     stamped_ms: float | None = None  # an ordinary iteration by the timestamps
     num_iters: int | None = None  # iterations from the first printed to the last
     ledger: Ledger | None = None
+
+    @cached_property
+    def has_saves(self) -> bool:
+        """Some slow iteration held a checkpoint. Asked once the spikes are known."""
+        return any("checkpoint" in spike.cause for spike in self.spikes)
 
     def spikes_of(self, cause: str) -> list[Spike]:
         return [spike for spike in self.spikes if cause in spike.cause]

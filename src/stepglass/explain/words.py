@@ -35,6 +35,10 @@ class Words:
     def has(self, key: str) -> bool:
         return key in self._sources
 
+    def sources(self) -> dict[str, str]:
+        """Every message as it stands in the catalogue."""
+        return self._sources
+
     def text(self, key: str, **values: object) -> str:
         """The sentence of a key."""
         if not self._bundle.has_message(key):

@@ -7,6 +7,7 @@ that a run was started again. Everything keeps the number of the line it stands 
 import bisect
 from array import array
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
+from stepglass.logs.stretch import Stretch
 from stepglass.logs.table import COLUMNS, Table
 
 # Figures beyond these are no figures.
@@ -129,10 +131,11 @@ def line_of(evaluation: Eval) -> int:
 class Log:
     """Takes records in order and sorts them into segments."""
 
-    def __init__(self) -> None:
+    def __init__(self, new_table: Callable[[], Table] = Table) -> None:
+        self._new_table = new_table
         self.format = ""
         self.time_holds_eval = False
-        self.segments: list[Segment] = [Segment()]
+        self.segments: list[Segment] = [Segment(table=new_table())]
         self.num_lines = 0
         self.num_understood = 0
         self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
@@ -191,6 +194,23 @@ class Log:
         if not segment.num_nan:
             segment.last_finite = (segment.last_line, last, float(edges["loss"][1]))
 
+    def add_stretch(self, stretch: Stretch, first_line: int) -> None:
+        """Iterations of our own run log whose numbers rise, later than all before."""
+        iters = stretch.iters
+        stretch.columns["line"] = np.arange(first_line, first_line + len(iters), dtype=np.float64)
+        segment = self._segment_for(int(iters[0]))
+        for phase, column in stretch.phases.items():
+            segment.phases[phase] = segment.phases.get(phase, 0.0) + float(column.sum())
+        segment.table.add_block(stretch)
+        segment.is_measured |= bool(np.isfinite(stretch.columns["mfu"]).any())
+        last_line = first_line + len(iters) - 1
+        if segment.first_iter is None:
+            segment.first_iter, segment.first_line = int(iters[0]), first_line
+        segment.last_iter, segment.last_line = int(iters[-1]), last_line
+        if not segment.num_nan:
+            loss = float(stretch.columns["loss"][-1])
+            segment.last_finite = (last_line, segment.last_iter, loss)
+
     def _is_repeat(self, key: tuple[object, ...]) -> bool:
         """Every rank prints its own copy of a line: one of them counts."""
         if key in self._recent_set:
@@ -208,7 +228,7 @@ class Log:
         goes_back |= is_unmeasured and segment.is_measured
         has_room = len(self.segments) < MOST_SEGMENTS
         if goes_back and not segment.is_empty() and has_room:
-            following = Segment()
+            following = Segment(table=self._new_table())
             following.config = dict(segment.config)  # nothing was said: likely the same
             following.config_lines = dict(segment.config_lines)
             following.facts = dict(segment.facts)
@@ -264,9 +284,13 @@ class Log:
         for name in ("train_ms", "val_ms", "wall_ms"):  # running totals, where a trainer keeps them
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]
-        for phase, ms in (record.get("phases") or {}).items():
-            if isinstance(ms, int | float) and 0 <= ms <= ABSURD["time_ms"]:
-                segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
+        phases = {
+            phase: ms
+            for phase, ms in (record.get("phases") or {}).items()
+            if isinstance(ms, int | float) and 0 <= ms <= ABSURD["time_ms"]
+        }
+        for phase, ms in phases.items():
+            segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
         length = record.get("max_iters")
         if length is not None and not is_absurd(length):
             segment.config.setdefault("max_iters", int(length))
@@ -276,7 +300,7 @@ class Log:
             row["time_ms"] = self._time_from_progress(record, segment, iteration)
         if loss is not None and not np.isfinite(loss):
             row["loss"] = None
-        segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp})
+        segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp}, phases)
 
     def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
         """Progress bars show how long it has taken so far, or a rate."""
@@ -357,7 +381,7 @@ class Log:
         says_start = not {"init_from", "tokens_per_iter"}.isdisjoint(record) or record.get("config")
         has_room = len(self.segments) < MOST_SEGMENTS
         if says_start and not self.current.is_empty() and has_room:
-            self._begin(Segment())
+            self._begin(Segment(table=self._new_table()))
         segment = self.current
         for key, value in (record.get("config") or {}).items():
             if not is_absurd(value):

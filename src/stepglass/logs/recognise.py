@@ -6,21 +6,21 @@ intake.feed(block)          #   whole lines
 log = intake.log()          #   as far as it goes
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from stepglass.errors import LogError
-from stepglass.logs import fast
+from stepglass.logs import fast, stretch
 from stepglass.logs.common import common
 from stepglass.logs.log import Log
 from stepglass.logs.record import Reader, Record
 from stepglass.logs.source import Readable, blocks, pieces, stamp
-from stepglass.logs.stepglass_log import Console
+from stepglass.logs.stepglass_log import Console, RunLog
+from stepglass.logs.table import Table
 
 # Where two understand as much, the first is taken. They are imported when Console, which reads
-# nanoGPT's lines and ours, does not understand what it sees.
+# nanoGPT's lines and ours, and RunLog do not understand what they see.
 OTHERS = (
-    "stepglass_log.RunLog",
     "nanochat.Nanochat",
     "modded.Modded",
     "llmc.LlmC",
@@ -55,12 +55,14 @@ def worth(record: Record) -> float:
 class Intake:
     """Takes blocks of whole lines and keeps what they said."""
 
-    def __init__(self) -> None:
-        self._log = Log()
-        self._candidates: list[Reader] = [Console()]
-        self._scores = [0.0]
+    def __init__(
+        self, new_table: Callable[[], Table] = Table, reader: Reader | None = None
+    ) -> None:
+        self._log = Log(new_table)
+        self._candidates: list[Reader] = [Console(), RunLog()]
+        self._scores = [0.0, 0.0]
         self._waiting: list[tuple[int, bytes]] = []
-        self._reader: Reader | None = None
+        self._reader = reader  # known beforehand, or chosen by what it understands
 
     def feed(self, block: bytes) -> None:
         """Read whole lines."""
@@ -70,14 +72,29 @@ class Intake:
                 return
         next_line = self._log.num_lines + 1
         quick = fast.read(block, next_line) if isinstance(self._reader, Console) else None
-        if quick is None:
-            lines = block.split(b"\n")
-            if lines[-1] == b"":
-                lines.pop()
+        if quick is not None:
+            self._read_quickly(quick)
+            return
+        lines = block.split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        if isinstance(self._reader, RunLog):
+            self._read_stretches(lines)
+        else:
             for line in lines:
                 self._read_line(self._next_number(), line)
-        else:
-            self._read_quickly(quick)
+
+    def _read_stretches(self, lines: list[bytes]) -> None:
+        log = self._log
+        for start, end, quick in stretch.split(lines):
+            last = log.current.last_iter
+            if quick is None or (last is not None and quick.iters[0] <= last):
+                for line in lines[start:end]:
+                    self._read_line(self._next_number(), line)
+            else:
+                log.add_stretch(quick, log.num_lines + 1)
+                log.num_lines += end - start
+                log.num_understood += end - start
 
     def peek(self) -> Log | None:
         """What was understood so far, of a log that goes on. None while it is not clear whose."""
@@ -140,7 +157,7 @@ class Intake:
         for text in texts:
             for number, reader in enumerate(self._candidates):
                 self._scores[number] += sum(worth(record) for record in reader.read(text))
-        if len(self._candidates) == 1 and texts and sum(self._scores) == before:
+        if len(self._candidates) == 2 and texts and sum(self._scores) == before:
             self._call_all_readers()
 
     def _call_all_readers(self) -> None:
@@ -229,9 +246,9 @@ def _records_of(quick: fast.Block) -> Iterator[tuple[int, Record, float | None]]
         yield number, {"kind": "checkpoint"}, None
 
 
-def read(file: Readable, name: str) -> Log:
+def read(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
     """The whole of a log. Nothing of training in it is an error that says so."""
-    intake = Intake()
+    intake = Intake(new_table)
     held: list[bytes] = []
     num_held = 0
     for block in blocks(file):
@@ -245,7 +262,7 @@ def read(file: Readable, name: str) -> Log:
             num_held = 1
             intake.feed(block)
     if held:
-        return _document(b"".join(held), name)
+        return _document(b"".join(held), name, new_table)
     log = intake.log()
     log.finish()
     if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
@@ -253,12 +270,12 @@ def read(file: Readable, name: str) -> Log:
     return log
 
 
-def _document(data: bytes, name: str) -> Log:
+def _document(data: bytes, name: str, new_table: Callable[[], Table]) -> Log:
     from stepglass.logs.huggingface import HFTrainer, trainer_state  # noqa: PLC0415
 
     text = data.decode("utf-8", "replace")
     records = trainer_state(text)
-    log = Log()
+    log = Log(new_table)
     log.format = HFTrainer.name
     log.num_lines = text.count("\n") + (not text.endswith("\n"))
     for record in records or []:

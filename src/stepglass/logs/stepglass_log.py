@@ -60,6 +60,7 @@ class RunLog:
             if config.get(key) == "auto" and chosen.get(key) is not None:
                 config = {**config, key: chosen[key]}
         kept = ["tokens_per_iter", "device", "device_type", "dtype", "compile", "threads", "time"]
+        kept += ["peak_source", "mfu_formula", "versions", "argv"]
         return {
             "kind": "start",
             "config": config,

@@ -30,6 +30,7 @@ COLUMNS = (
     "data_ms",
     "is_update",
     "step_ms",
+    "memory_bytes",
 )
 CAPACITY = 1 << 16
 SLOW = 1.5  # times the median: never thinned out
@@ -96,8 +97,8 @@ class Table:
         self._flush()
         return self._num_times
 
-    def add(self, values: dict[str, float | None]) -> None:
-        """One iteration."""
+    def add(self, values: dict[str, float | None], phases: dict[str, float]) -> None:
+        """One iteration. Its phases are summed elsewhere; a table that keeps all may want them."""
         self._pending.append(values)
         if len(self._pending) >= 4096:
             self._flush()

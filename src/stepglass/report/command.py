@@ -1,0 +1,134 @@
+"""The `report` command: runs and logs in, one HTML file out."""
+
+import gc
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from stepglass import atomic, units
+from stepglass.errors import ConfigError, LogError, os_reason
+from stepglass.explain.command import checked_device, opened
+from stepglass.explain.study import study
+from stepglass.explain.words import Words
+from stepglass.logs import recognise
+from stepglass.report import pack, page, story, stream
+from stepglass.report.rows import AllRows
+from stepglass.report.stream import Place
+from stepglass.report.to_tensorboard import to_tensorboard
+from stepglass.settings import Settings, setting
+
+MOST_RUNS = 8  # that colours can tell apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportConfig:
+    """Settings of `report`."""
+
+    out: str = setting("", "the file to write; by default RUN/report.html or LOG.html")
+    lang: Literal["auto", "en", "de", "es", "fr"] = setting(
+        "auto", "language the page opens in; auto: the browser's. It can be switched there"
+    )
+    device: str = setting("", "the device the run was on, if the log does not say (RTX 4090)")
+    to: Literal["html", "tensorboard"] = setting(
+        "html", "tensorboard: write a run's numbers as TensorBoard events, into a folder"
+    )
+
+    def used(self) -> list[str]:
+        return ["out", "lang", "device", "to"]
+
+    def check(self) -> None:
+        """There is nothing to hold against anything."""
+
+
+REPORT_SETTINGS = Settings(ReportConfig)
+
+Say = Callable[[str], None]
+
+
+def report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
+    """Write a page that shows these runs or logs; several are compared."""
+    if cfg.to == "tensorboard":
+        convert(targets, cfg, say)
+        return
+    if len(targets) > MOST_RUNS:
+        raise ConfigError(f"expected at most {MOST_RUNS} runs to compare, found {len(targets)}")
+    device = checked_device(cfg.device)
+    words = story.all_words()
+    names = unique_names(targets)
+    runs = [read(target, name, device, words) for target, name in zip(targets, names, strict=True)]
+    path = Path(cfg.out) if cfg.out else default_path(targets)
+    if path.is_dir():
+        raise ConfigError(f"--out={path}: expected the name of a file, found a folder")
+    title = " / ".join(run["story"]["name"] for run in runs)
+    try:
+        with atomic.replacing(path) as file:
+            for piece in page.report(runs, f"{title} · Stepglass", cfg.lang):
+                file.write(piece.encode("utf-8", "replace"))  # half a character may be in a log
+    except OSError as error:
+        raise ConfigError(f"--out={path}: cannot be written: {os_reason(error)}") from error
+    say(f"{units.printable(str(path))}: {units.size(path.stat().st_size)}")
+
+
+def convert(targets: list[str], cfg: ReportConfig, say: Say) -> None:
+    """Write a run's numbers for TensorBoard, where `train --log_to=tensorboard` would have."""
+    if len(targets) != 1:
+        raise ConfigError(f"--to=tensorboard expects one run, found {len(targets)}: {targets}")
+    run = Path(targets[0])
+    folder = run if run.is_dir() else run.parent
+    out = Path(cfg.out) if cfg.out else folder / "tensorboard"
+    count = to_tensorboard(run, out)
+    place = units.printable(str(out))
+    say(f"{place}: {count:,} numbers; look at them with: tensorboard --logdir={shlex.quote(place)}")
+
+
+def read(target: str, name: str, device: str | None, words: dict[str, Words]) -> dict[str, Any]:
+    """One run: its story, and its rows as messages."""
+    was_on = gc.isenabled()
+    gc.disable()  # a long log is many small objects, and none in a circle
+    try:
+        path, file = opened(target)
+        with file:
+            try:
+                log = recognise.read(file, path, AllRows)
+            except OSError as error:
+                raise LogError(f"{path}: {os_reason(error)}") from error
+        known = study(log, device)
+        run_dir = Path(path).parent if Path(path).name == "run.jsonl" else None
+        if log.format != "stepglass":
+            run_dir = None
+        end = stream.place_of(log)
+        return {
+            "story": story.tell(known, name, run_dir, words),
+            "messages": list(stream.messages(log, Place(), end, pack.small, known.parts)),
+        }
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def unique_names(targets: list[str]) -> list[str]:
+    """What to call them: as short as tells them apart.
+
+    >>> unique_names(["a/out", "b/out", "x.log"]), unique_names(["runs/a/run.jsonl"])
+    (['a/out', 'b/out', 'x.log'], ['a'])
+    """
+    paths = [Path(target) for target in targets]
+    folders = [path.parent if path.name == "run.jsonl" else path for path in paths]
+    short = [folder.resolve().name if is_here(folder) else folder.name for folder in folders]
+    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+
+
+def is_here(folder: Path) -> bool:
+    return folder.name in ("", ".", "..")
+
+
+def default_path(targets: list[str]) -> Path:
+    """Beside what it shows, and never in its place."""
+    first = Path(targets[0])
+    if len(targets) > 1 or targets[0] == "-":
+        return Path("report.html")
+    if first.is_dir():
+        return first / "report.html"
+    return first.parent / "report.html" if first.name == "run.jsonl" else Path(f"{first}.html")

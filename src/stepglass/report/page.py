@@ -1,0 +1,143 @@
+"""The page: one HTML file that holds everything it shows, or the same page for a server.
+
+Nothing that a log, a name or a model wrote is ever markup: it travels as JSON with `<`, `>` and `&`
+escaped, and the script makes text of it. The page's own policy allows just its own script and
+style, by hash, and no request at all.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import stepglass
+from stepglass.explain.words import LANGUAGES, Words
+
+SCRIPTS = ("words.js", "run.js", "chart.js", "charts.js", "sections.js", "main.js")
+# Of the catalogues: what the page says itself, and what it shares with `explain`.
+SPOKEN = re.compile(
+    r"(page-|phase-|level-|status-|basis-|where-title|wall-clock|findings-title|no-findings"
+    r"|cannot-title).*"
+)
+PLACEHOLDER = re.compile(r"\{ *\$(\w+) *\}")
+INLINE_LIMIT = 64  # a shorter text needs no element of its own
+
+HEAD = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{policy}<title>{title}</title>
+{style}
+</head>
+<body data-mode="{mode}" data-language="{language}">
+<header>
+<h1 id="title">Stepglass</h1>
+<p id="about"></p>
+<p id="connection" role="status"></p>
+<select id="language" aria-label="language"></select>
+</header>
+<main><noscript>This page needs JavaScript to draw. It asks nobody for anything: all it shows is in
+this file. In words: <code>stepglass explain</code>.</noscript></main>
+<footer>Stepglass {version}</footer>
+"""
+
+
+def report(runs: list[dict[str, Any]], title: str, language: str) -> Iterator[str]:
+    """A file of its own, piece by piece. `runs` hold a story and messages each; it takes the long
+    texts out of them."""
+    script, style = scripts(), read("page.css")
+    policy = (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        f"img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    yield _head("report", title, language, meta, f"<style>{style}</style>")
+    texts = list(_take_out(runs))
+    yield f'<script type="application/json" id="story">{inert_json({"runs": runs})}</script>\n'
+    yield f"<script>{script}</script>\n"
+    for number, text in enumerate(texts):
+        yield f'<script type="text/plain" id="c{number}">{text}</script>\n'
+    yield "</body>\n</html>\n"
+
+
+def _take_out(runs: list[dict[str, Any]]) -> Iterator[str]:
+    """Long columns, in order; where they were stands where they are now. They are base64: letters
+    and digits."""
+    number = 0
+    for run in runs:
+        for message in run["messages"]:
+            for name, packed in message["columns"].items():
+                kind, text = next(iter(packed.items()))
+                if len(text) > INLINE_LIMIT:
+                    message["columns"][name] = {"at": f"c{number}", "kind": kind}
+                    number += 1
+                    yield text
+
+
+@cache
+def live_page() -> bytes:
+    """The page of any run that a server shows."""
+    links = '<link rel="stylesheet" href="/page.css">\n<script src="/page.js" defer></script>'
+    page = _head("live", "Stepglass", "auto", "", links) + "</body>\n</html>\n"
+    return page.encode()
+
+
+@cache
+def assets() -> dict[str, tuple[str, bytes]]:
+    """What it links to: media type and content, by path."""
+    return {
+        "/page.css": ("text/css; charset=utf-8", read("page.css").encode()),
+        "/page.js": ("text/javascript; charset=utf-8", scripts().encode()),
+    }
+
+
+def _head(mode: str, title: str, language: str, policy: str, style: str) -> str:
+    return HEAD.format(
+        mode=mode,
+        title=html.escape(title),
+        language=language,
+        policy=policy,
+        style=style,
+        version=stepglass.__version__,
+    )
+
+
+@cache
+def scripts() -> str:
+    """All of the page's script, its words first."""
+    words = inert_json({code: spoken(code) for code in LANGUAGES})
+    parts = [read(name) for name in SCRIPTS]
+    return "\n".join(['"use strict";', f"const WORDS = {words};", *parts])
+
+
+def spoken(language: str) -> dict[str, str]:
+    """Sentences of the catalogue for the script, which puts the values in itself."""
+    words = Words(language)
+    return {
+        key: words.text(key, **{name: f"{{{name}}}" for name in PLACEHOLDER.findall(source)})
+        for key, source in words.sources().items()
+        if SPOKEN.fullmatch(key) and not key.startswith("page-health-")
+    }
+
+
+def read(name: str) -> str:
+    return (resources.files("stepglass.report") / "page" / name).read_text("utf-8")
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def inert_json(value: object) -> str:
+    """JSON that can stand inside a script element: no character of it means anything to HTML."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -1,0 +1,203 @@
+"""What there is to say about a run beside its curves, in all four languages: is it healthy, where
+did the time go, what to change.
+
+The page shows one language and holds all of them: switching needs no server.
+"""
+
+import json
+import math
+import shlex
+from pathlib import Path
+from typing import Any
+
+from stepglass import lock
+from stepglass.explain import output, rules, show
+from stepglass.explain.finding import Finding
+from stepglass.explain.study import Part, Study, finite
+from stepglass.explain.words import LANGUAGES, Words
+from stepglass.report.stream import is_resumed
+from stepglass.units import printable
+
+Story = dict[str, Any]
+Texts = dict[str, str]  # by language
+
+# What the log says of the machine and the model, in the order a person would ask.
+ENVIRONMENT = (
+    "device",
+    "device_type",
+    "dtype",
+    "compile",
+    "threads",
+    "parameters",
+    "flops_per_token",
+    "tokens_per_iter",
+    "vocab_size",
+    "train_tokens",
+    "peak_tflops",
+    "peak_source",
+    "mfu_formula",
+    "peak_memory_mb",
+    "versions",
+    "argv",
+    "time",
+)
+FAILED = ("failed", "oom", "error")
+MOST_STALLS = 2000
+MOST_SETTINGS = 300
+LONGEST_VALUE = 300
+
+
+def tell(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
+    """Everything about a run but its rows. `run_dir` is None for a log that is not ours."""
+    found = rules.findings(study)
+    state = state_of(study, run_dir)
+    last = study.parts[-1] if study.parts else None
+    return {
+        "name": printable(name),
+        "format": study.log.format,
+        "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
+        "state": state,
+        "health": health(found, state, last, words),
+        "parts": [part_story(part) for part in study.parts],
+        "findings": [finding_story(finding, words) for finding in found],
+        "cannot": [
+            {code: output.cannot_text(w, key) for code, w in words.items()}
+            for key in rules.cannot_show(study)
+        ],
+        "config": settings_of(last) if last else {},
+        "environment": environment_of(last) if last else [],
+    }
+
+
+def all_words() -> dict[str, Words]:
+    return {language: Words(language) for language in LANGUAGES}
+
+
+def state_of(study: Study, run_dir: Path | None) -> dict[str, Any]:
+    """How the run stands."""
+    last = study.parts[-1] if study.parts else None
+    state: dict[str, Any] = {"name": "log", "step": None, "max_iters": None, "left_ms": None}
+    if last is None:
+        return {**state, "name": "waiting" if run_dir is not None else "log"}
+    step = last.segment.last_iter
+    state |= {"step": None if step is None else step + 1, "max_iters": last.max_iters}
+    reason = last.segment.end.get("reason")
+    if run_dir is None:
+        state["name"] = (
+            str(reason) if reason in (*FAILED, "finished", "target", "signal") else "log"
+        )
+    elif lock.owner_of(run_dir) is not None:
+        state["name"] = "running"
+    else:
+        state["name"] = str(reason) if isinstance(reason, str) else "killed"
+    if state["name"] == "running" and last.max_iters and step is not None:
+        done = step + 1 - (last.segment.first_iter or 0)
+        if last.wall_ms and done > 0:
+            state["left_ms"] = last.wall_ms / done * max(0, last.max_iters - step - 1)
+    return state
+
+
+def health(
+    found: list[Finding], state: dict[str, Any], last: Part | None, words: dict[str, Words]
+) -> dict[str, Any]:
+    """One line: green, amber or red, and why."""
+    acting = [finding for finding in found if finding.level != "note"]
+    first = acting[0] if acting else None
+    texts: Texts
+    if last is not None and (state["name"] in FAILED or last.error is not None):
+        level, key = "problem", "page-health-failed"
+        detail = output.error_text(last.error) if last.error is not None else state["name"]
+        texts = {code: w.text(key, detail=detail) for code, w in words.items()}
+    elif state["name"] == "killed" and first is None:
+        level = "advice"
+        texts = {code: w.text("page-health-killed") for code, w in words.items()}
+    elif first is not None:
+        level = first.level
+        texts = {code: first_of(acting, w) for code, w in words.items()}
+    else:
+        level = "good"
+        key = "page-health-waiting" if last is None else "page-health-good"
+        texts = {code: w.text(key) for code, w in words.items()}
+    return {"level": level, "text": texts}
+
+
+def first_of(acting: list[Finding], words: Words) -> str:
+    title = printable(output.title(acting[0], words))
+    if len(acting) == 1:
+        return title
+    return words.text("page-health-more", title=title, count=len(acting) - 1)
+
+
+def part_story(part: Part) -> dict[str, Any]:
+    """Figures of one process's life."""
+    ledger, best = part.timing.ledger, part.best_eval
+    stalls = [spike.iter for spike in part.timing.spikes if "unexplained" in spike.cause]
+    _, losses, _ = part.losses
+    return {
+        "first_iter": part.segment.first_iter,
+        "last_iter": part.segment.last_iter,
+        "resumes": is_resumed(part.segment),
+        "normal_ms": output.rounded(part.timing.normal_ms, 3),
+        "stalls": stalls[:MOST_STALLS],
+        "ledger": None
+        if ledger is None
+        else {
+            "basis": ledger.basis,
+            "wall_ms": output.rounded(ledger.wall_ms, 3),
+            "phases": {name: output.rounded(ms, 3) for name, ms in ledger.phases.items()},
+        },
+        "best": {"iter": best.iter, "val": output.rounded(best.val)} if best else None,
+        "last_val": output.rounded(part.evals[-1].val) if part.evals else None,
+        "last_loss": output.rounded(float(losses[-1])) if len(losses) else None,
+        "mfu": {
+            "clean": output.rounded(part.mfu.clean, 4),
+            "corrected": output.rounded(part.mfu.corrected, 4),
+            "device": None if part.mfu.device is None else printable(part.mfu.device),
+            "peak_tflops": output.rounded(part.mfu.peak_tflops),
+            "assumed_tflops": output.rounded(part.mfu.assumed_tflops),
+            "work": output.rounded(part.mfu.work),
+        },
+        "tokens_per_iter": output.rounded(part.tokens_per_iter),
+    }
+
+
+def finding_story(finding: Finding, words: dict[str, Words]) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "level": finding.level,
+        "status": finding.status,
+        "lines": finding.lines,
+        "iters": finding.iters,
+        "change": show.flags(finding),
+        "title": {code: printable(output.title(finding, w)) for code, w in words.items()},
+        "text": {code: printable(output.text(finding, w)) for code, w in words.items()},
+    }
+
+
+def settings_of(part: Part) -> dict[str, str]:
+    chosen = list(part.segment.config.items())[:MOST_SETTINGS]
+    return {printable(str(key))[:100]: shown(value) for key, value in chosen}
+
+
+def environment_of(part: Part) -> list[list[Any]]:
+    """Names and values: numbers as they are, the page knows how to write them."""
+    facts = part.segment.facts
+    values = {key: facts[key] for key in ENVIRONMENT if facts.get(key) is not None}
+    if isinstance(values.get("versions"), dict):
+        values["versions"] = ", ".join(f"{name} {n}" for name, n in values["versions"].items())
+    if isinstance(values.get("argv"), list):
+        values["argv"] = shlex.join(["stepglass", "train", *map(str, values["argv"])])
+    return [
+        [key, value if finite(value) is not None else shown(value)] for key, value in values.items()
+    ]
+
+
+def shown(value: object) -> str:
+    """A setting's value, fit to be looked at."""
+    if isinstance(value, float):
+        text = f"{value:.6g}" if math.isfinite(value) else "n/a"
+    elif isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    else:
+        text = str(value)
+    return printable(text)[:LONGEST_VALUE]

@@ -1,0 +1,147 @@
+"""The live page beside a training run: a process of its own, for as long as the run lives.
+
+    with Beside(run_dir, say) as page:   # starts at once, and loads while torch does
+        page.announce()                  # one line: the address, or a warning
+
+The page must not cost the run anything: another process, of low priority, that shares nothing but
+the run's directory. It ends when its standard input does, and that is a pipe which only the trainer
+holds: even one that is killed without warning takes its page with it.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from stepglass.errors import StepglassError, os_reason
+from stepglass.units import printable
+
+NICENESS = 10
+START_S = 5.0  # more than training should wait for a page
+END_S = 3.0  # for the page to show how the run ended
+
+
+class Beside:
+    """Starts the page, and ends it with the block. Never raises: the run matters more."""
+
+    def __init__(self, run_dir: Path, say: Callable[[str], None]) -> None:
+        self._run_dir = run_dir
+        self._say = say
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._line = ""
+        self._is_announced = False
+
+    def __enter__(self) -> Self:
+        # -P: nothing in the folder where training was started is taken for a module. A process
+        # group of its own: Ctrl-C in the terminal is for the trainer. Not a session of its own:
+        # Linux shares the processor among sessions first, and heeds priorities only within one.
+        command = [sys.executable, "-P", "-m", "stepglass.watch.beside", os.fspath(self._run_dir)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+            if hasattr(os, "setpriority"):
+                # From here, not by itself: it would first load everything at full priority.
+                niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
+        except OSError as error:
+            self._line = os_reason(error)
+        if self._process is not None:
+            self._reader.start()
+        return self
+
+    def _read(self) -> None:
+        """The first line, if it is an address; else the last: a reason, or the end of a trace."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._line = line.decode(errors="replace").strip()
+            if _is_address(self._line):
+                return
+
+    def address(self, timeout_s: float) -> str | None:
+        """Where the page is, or None if there is none."""
+        if self._process is not None:
+            self._reader.join(timeout_s)
+        return self._line if _is_address(self._line) else None
+
+    def announce(self) -> None:
+        """Say where the page is, or why there is none."""
+        found = self.address(START_S)
+        self._is_announced = found is not None
+        reason = printable(self._line) or "it does not answer"
+        self._say(f"watch: {found}" if found else f"warning: there is no live page: {reason}")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self._end(self._process)
+        if self._is_announced:
+            again = shlex.quote(printable(str(self._run_dir)))
+            self._say(
+                f"the live page has ended with the run; see it again with: stepglass watch {again}"
+            )
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._reader.join()
+        process.stdout.close()
+
+
+def _is_address(line: str) -> bool:
+    return line.startswith("http://")
+
+
+def main(argv: list[str]) -> int:
+    """The page's process."""
+    from stepglass.watch.command import WatchConfig, serve  # noqa: PLC0415
+
+    is_over = threading.Event()
+
+    def wait_for_the_end() -> None:
+        while os.read(0, 4096):
+            pass
+        is_over.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    try:
+        serve(Path(argv[0]), True, WatchConfig(), tell, lambda line: None, is_over.is_set)
+    except StepglassError as error:
+        tell(str(error))
+        return error.exit_code
+    return 0
+
+
+def tell(line: str) -> None:
+    """Say one thing, and nothing after it: nobody reads on."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

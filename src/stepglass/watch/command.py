@@ -1,0 +1,157 @@
+"""The `watch` command: finds what to show, takes a port, and serves until Ctrl-C."""
+
+import asyncio
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stepglass import checkpoint_dir
+from stepglass.errors import ConfigError, LogError
+from stepglass.settings import Settings, setting
+from stepglass.stop import StopRequest
+from stepglass.units import printable
+from stepglass.watch import address
+
+try:
+    import pwd
+except ImportError:
+    pwd = None  # type: ignore[assignment]
+
+NICENESS = 10  # training comes first
+FIRST_PERSON = 500 if sys.platform == "darwin" else 1000  # the lowest uid that is a person's
+NO_SHELLS = ("nologin", "false", "sync", "halt", "shutdown")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchConfig:
+    """Settings of `watch`."""
+
+    port: int | Literal["auto"] = setting(
+        "auto", "the port; auto: the first free one from 8770", minimum=0, maximum=65535
+    )
+    host: str = setting(
+        "127.0.0.1", "where to listen; other than this machine alone: only with a token"
+    )
+    token: Literal["auto"] | bool = setting(
+        "auto", "ask for a secret, which is in the address; auto: if somebody else could call"
+    )
+    open: bool = setting(False, "open the page in a browser")
+
+    def used(self) -> list[str]:
+        return ["port", "host", "token", "open"]
+
+    def check(self) -> None:
+        if self.token is False and not address.is_loopback(self.host):
+            raise ConfigError(
+                f"--token=False: others can reach --host={self.host}; leave one of the two out"
+            )
+
+
+WATCH_SETTINGS = Settings(WatchConfig)
+
+
+def watch(target: str, cfg: WatchConfig, say: Say) -> None:
+    """Serve the page until a signal."""
+    folder, is_run = find(target)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    with StopRequest() as stop:
+
+        def tell(url: str) -> None:
+            name = " ".join(printable(str(folder)).splitlines())
+            say(f"watching {name}: {url}  (Ctrl-C ends)")
+
+        serve(folder, is_run, cfg, tell, say, stop.is_set)
+
+
+def find(target: str) -> tuple[Path, bool]:
+    """The folder to show, and whether it is a run rather than a folder of them."""
+    path = Path(target)
+    if path.is_dir():
+        is_run = any((path / name).exists() for name in ("run.jsonl", "LOCK"))
+        return path, is_run or bool(checkpoint_dir.committed(path))
+    if not path.exists():
+        raise LogError(f"{path}: no such file or directory; expected a run or a folder of runs")
+    if path.name == "run.jsonl":
+        return path.parent, True
+    raise LogError(
+        f"{path}: expected a run, its run.jsonl or a folder of runs, found another file; "
+        f"for the page of a log: stepglass report {path}"
+    )
+
+
+def serve(
+    folder: Path,
+    is_run: bool,
+    cfg: WatchConfig,
+    tell: Say,
+    say: Say,
+    should_stop: Callable[[], bool],
+) -> None:
+    """Listen, tell the address, and answer until told to end."""
+    from stepglass.report import page  # noqa: PLC0415 - help and mistakes need none of it
+    from stepglass.report.live import LiveRun  # noqa: PLC0415
+    from stepglass.watch import server  # noqa: PLC0415
+    from stepglass.watch.guard import Key, Rules  # noqa: PLC0415
+    from stepglass.watch.listing import Runs  # noqa: PLC0415
+
+    sockets = address.listen(cfg.host, cfg.port)
+    try:
+        port = sockets[0].getsockname()[1]
+        key = Key(port) if needs_token(cfg) else None
+        rules = Rules(address.names_of(cfg.host), address.is_wildcard(cfg.host), key)
+        stopping = asyncio.Event()
+        app = server.app(Runs(folder, is_run), page.live_page(), page.assets(), LiveRun, stopping)
+        if not address.is_loopback(cfg.host):
+            say(
+                f"warning: --host={printable(cfg.host)} is open to other machines, and what they "
+                f"see is not encrypted; safer: ssh -L {port}:127.0.0.1:{port} this machine"
+            )
+        tell(address.url(cfg.host, port, key.token if key else None))
+        if cfg.open:
+            open_browser(address.url(cfg.host, port, key.once() if key else None), say)
+        server.serve(app, rules, sockets, stopping, should_stop)
+    finally:
+        for sock in sockets:
+            sock.close()
+
+
+def open_browser(url: str, say: Say) -> None:
+    """In a thread: some browsers return only when they are closed."""
+
+    def run() -> None:
+        if not webbrowser.open(url):
+            say("note: no browser was found; open the address above")
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def needs_token(cfg: WatchConfig) -> bool:
+    if cfg.token == "auto":
+        return not address.is_loopback(cfg.host) or has_other_people()
+    return cfg.token
+
+
+def has_other_people() -> bool:
+    """Could somebody else log in to this machine? Where nobody can say: yes. One account beside
+    root is one person, whichever of the two is in use."""
+    if pwd is None:
+        return True
+    accounts = pwd.getpwall()
+    mine = os.getuid()
+    if mine not in {account.pw_uid for account in accounts}:
+        return True  # accounts come from a directory that does not list them
+    people = {account.pw_uid for account in accounts if is_person(account)}
+    return len(people if mine == 0 else people | {mine}) > 1
+
+
+def is_person(account: "pwd.struct_passwd") -> bool:
+    has_shell = Path(account.pw_shell or "/bin/sh").name not in NO_SHELLS
+    return account.pw_uid >= FIRST_PERSON and has_shell and Path(account.pw_dir).is_dir()

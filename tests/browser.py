@@ -1,0 +1,142 @@
+"""A real Chromium for tests of the page, and what every page has to keep to.
+
+`open_page` fails the test when the page writes an error to the console, when a script of it fails,
+and when anything is asked of another origin than the page's own.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOST = "ERR_CONNECTION|ERR_INCOMPLETE"  # what Chromium calls a server that went away
+SCREENSHOTS = Path(__file__).parents[1] / "artifacts" / "screenshots"
+
+
+def executable() -> str:
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    assert found, "these tests need Chromium: apt-get install chromium, or set CHROMIUM to its path"
+    return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def open_page(
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    scheme: str = "light",
+    locale: str = "en-US",
+    may_lose_server: bool = False,
+) -> Iterator[Page]:
+    """The page, once it says that it is ready."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale
+    )
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    errors: list[str] = []
+    asked: set[str] = set()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console", lambda message: errors.append(message.text) if message.type == "error" else None
+    )
+    page.on("request", lambda request: asked.add(origin(request.url)))
+    try:
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        yield page
+        if may_lose_server:
+            errors = [error for error in errors if not re.search(LOST, error)]
+        assert errors == []
+        assert asked <= {origin(address)}
+    finally:
+        context.close()
+
+
+def origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def keep_screenshot(page: Page, name: str) -> None:
+    """The whole page as a picture, to be looked at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    size = page.viewport_size or {"width": 1280, "height": 900}
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": size["width"], "height": min(height, 8000)})
+    settle(page)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+    page.set_viewport_size(size)
+
+
+def settle(page: Page) -> None:
+    """Let the page draw what it has been asked to."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))")
+
+
+def hover(page: Page, chart: str, iteration: float) -> str:
+    """Point at an iteration of a chart; what the page says about it."""
+    box = stage(page, chart)
+    x = page.evaluate(f"charts.{chart}.pixel({iteration})")
+    page.mouse.move(box["x"] + x, box["y"] + box["height"] / 2)
+    return page.locator(f"#chart-{chart} .tip").inner_text()
+
+
+def drag(page: Page, chart: str, first: float, last: float) -> None:
+    box = stage(page, chart)
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + page.evaluate(f"charts.{chart}.pixel({first})"), y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + page.evaluate(f"charts.{chart}.pixel({last})"), y, steps=4)
+    page.mouse.up()
+    settle(page)
+
+
+def stage(page: Page, chart: str) -> dict[str, float]:
+    place = page.locator(f"#chart-{chart} canvas")
+    place.scroll_into_view_if_needed()
+    settle(page)
+    box = place.bounding_box()
+    assert box is not None
+    return dict(box)
+
+
+def ink(page: Page, chart: str) -> int:
+    """How many pixels of a chart are drawn on."""
+    page.locator(f"#chart-{chart}").scroll_into_view_if_needed()
+    settle(page)
+    return page.evaluate(
+        f"""(() => {{
+            const canvas = charts.{chart}.canvas;
+            const pen = canvas.getContext("2d");
+            const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
+            let drawn = 0;
+            for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
+            return drawn;
+        }})()"""
+    )

@@ -1,0 +1,170 @@
+"""The live page in a real browser, beside real trainings and servers that come and go."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from browser import chromium, hover, ink, keep_screenshot, open_page
+from helpers import command, prepare_tiny, tiny_args
+
+ITERATIONS = """(() => {
+    const segment = view.runs[0].segments[0];
+    return Array.from(segment.column("iter").slice(0, segment.count));
+})()"""
+PATIENCE_S = 60.0  # for something that takes a second or two on an idle machine
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def process(*args: str) -> "Iterator[subprocess.Popen[str]]":
+    with subprocess.Popen(
+        command(*args),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def training(**changes) -> "subprocess.Popen[str]":
+    # Iterations of a few milliseconds, and evaluations that stand out.
+    settings = {"max_iters": 1_000_000, "eval_interval": 100, "eval_iters": 50, "block_size": 32,
+                "n_embd": 64, "log_interval": 1000}  # fmt: skip
+    return process("train", *tiny_args(**settings | changes))  # type: ignore[return-value]
+
+
+def address_of(server: "subprocess.Popen[str]") -> str:
+    assert server.stdout is not None
+    found = re.search(r"http://\S+", server.stdout.readline())
+    assert found
+    return found[0]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def rows(page: Page) -> int:
+    return int(page.evaluate("view.numShown"))
+
+
+def logged(folder: str = "out") -> int:
+    return Path(folder, "run.jsonl").read_bytes().count(b'"kind":"iter"')
+
+
+def health(page: Page) -> str:
+    return page.locator("#health").inner_text()
+
+
+def connection(page: Page) -> str:
+    return page.locator("#connection").inner_text()
+
+
+def catches_up(page: Page) -> None:
+    """What is in the file now is on the page soon."""
+    there = logged()
+    until(lambda: rows(page) >= there, f"{there} rows")
+
+
+def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(browser):
+    prepare_tiny()
+    port = free_port()
+    with training() as trainer:
+        until(lambda: Path("out/run.jsonl").exists() and logged() > 150, "a training")
+        with (
+            process("watch", "out", f"--port={port}") as server,
+            open_page(browser, address_of(server), may_lose_server=True) as page,
+        ):
+            catches_up(page)
+            assert ink(page, "loss") > 500
+            before = rows(page)
+            until(lambda: rows(page) > before, "more rows")
+            until(lambda: "running" in health(page), "the state")
+            assert "slow because of: evaluations" in hover(page, "time", 100)
+            server.kill()
+            server.wait()
+            until(lambda: connection(page).startswith("no connection"), "a loss")
+            before = rows(page)
+            with process("watch", "out", f"--port={port}") as second:
+                address_of(second)
+                catches_up(page)
+                assert rows(page) > before
+                until(lambda: connection(page) == "live", "a connection")
+                known = page.evaluate(ITERATIONS)
+                assert known == list(range(len(known)))  # nothing twice, nothing missing
+                trainer.send_signal(signal.SIGINT)
+                trainer.communicate()
+                catches_up(page)
+                until(lambda: "stopped by a signal" in health(page), "the end")
+                keep_screenshot(page, "live")
+
+
+def test_a_training_that_is_killed_is_seen_to_be(browser):
+    prepare_tiny()
+    with training() as trainer:
+        until(lambda: Path("out/run.jsonl").exists() and logged() > 50, "a training")
+        with process("watch", "out") as server, open_page(browser, address_of(server)) as page:
+            until(lambda: "running" in health(page), "the state")
+            trainer.kill()
+            trainer.wait()
+            until(lambda: "killed after" in health(page), "the end")
+            catches_up(page)
+
+
+def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
+    for name in ("a", "<b>"):
+        Path("runs", name).mkdir(parents=True)
+        record = {"kind": "iter", "iter": 3, "loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "tokens": 4,
+                  "wall_ms": 5.0, "phases": {"data": 5.0}, "mfu": None}  # fmt: skip
+        Path("runs", name, "run.jsonl").write_text(json.dumps(record) + "\n")
+    with process("watch", "runs") as server, open_page(browser, address_of(server)) as page:
+        assert page.locator("tbody th").all_inner_texts() == ["<b>", "a"]
+        Path("runs/c").mkdir()
+        Path("runs/c/run.jsonl").write_text("")
+        until(lambda: page.locator("tbody th").count() == 3, "the new run")
+        page.get_by_role("link", name="<b>").click()
+        page.wait_for_function("view.numShown === 1")
+        assert page.locator("h1").inner_text() == "<b>"
+
+
+def test_train_watch_prints_an_address_that_shows_the_run(browser):
+    prepare_tiny()
+    with training(watch=True) as trainer:
+        assert trainer.stdout is not None
+        line = next(line for line in trainer.stdout if line.startswith("watch: "))
+        with open_page(browser, line.removeprefix("watch: ").strip(), may_lose_server=True) as page:
+            until(lambda: rows(page) > 20, "rows")
+            trainer.send_signal(signal.SIGINT)
+            rest, _ = trainer.communicate()
+            assert trainer.returncode == 0
+            assert "stepglass watch out" in rest
+            until(lambda: "no connection" in connection(page), "the end")

@@ -1,0 +1,453 @@
+"""What the page is given: every row, in little space, the same from a file and from a server."""
+
+import base64
+import json
+import os
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nanogpt_run import Run
+from stepglass import runlog
+from stepglass.cli import main
+from stepglass.explain.study import study
+from stepglass.explain.words import LANGUAGES
+from stepglass.logs import recognise, stretch
+from stepglass.report import pack, page, story, stream
+from stepglass.report.live import LiveRun
+from stepglass.report.rows import AllRows
+from stepglass.report.stream import Place
+
+
+def iteration(number: int, **changes) -> dict:
+    phases = {"data": 1.0, "forward_backward": 20.0, "optimizer": 4.0}
+    figures = {"loss": 3.0 - number / 1000, "lr": 1e-3, "grad_norm": 1.0, "tokens": 32}
+    return {"kind": "iter", "iter": number, "wall_ms": 25.0, "phases": phases, "mfu": 0.5,
+            **figures, **changes}  # fmt: skip
+
+
+def encoded(records: list[dict]) -> bytes:
+    return b"".join(map(runlog.encode, records))
+
+
+def read(data: bytes) -> "recognise.Log":
+    Path("run.jsonl").write_bytes(data)
+    with open("run.jsonl", "rb") as file:
+        return recognise.read(file, "run.jsonl", AllRows)
+
+
+def plain_numbers(packed: dict[str, str]) -> np.ndarray:
+    """What the page makes of a column."""
+    if "from" in packed:
+        raise AssertionError("a row count is needed")
+    kind, text = next(iter(packed.items()))
+    data = base64.b64decode(text)
+    size = int(kind[1:]) // 8
+    if kind[0] == "z":
+        by_weight = np.frombuffer(zlib.decompress(data), np.uint8).reshape(size, -1)
+        data = by_weight.T.tobytes()
+    return np.frombuffer(data, f"<f{size}")
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "WORTH_IT", 10**9)
+
+
+ODD = [
+    {"loss": None},
+    {"loss": 1e300},
+    {"mfu": None},
+    {"grad_norm": None},
+    {"wall_ms": -1.0},
+    {"phases": {}},
+    {"phases": {"eval": 500.0, "data": 1.0}},
+    {"phases": {"data": -1.0}},
+    {"phases": {"data": "x"}},
+    {"phases": None},
+    {"phases": {"new": 3.0}},
+    {"iter": 5},
+    {"iter": "7"},
+    {"iter": True},
+    {"extra": 1},
+    {"memory_bytes": 1e9},
+    {"memory_bytes": None},
+    {"device_phases": {"forward_backward": 7.0}},
+    {"lr": True},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: json.dumps(odd))
+def test_a_stretch_of_iterations_reads_as_its_lines_do(odd, monkeypatch):
+    records = [iteration(n) for n in range(60)]
+    records[30] |= odd
+    start = {"kind": "start", "schema": 1, "config": {"max_iters": 60}}
+    data = encoded([start, *records])
+    quick = read(data)
+    line_by_line(monkeypatch)
+    slow = read(data)
+    assert described(quick) == described(slow)
+
+
+def described(log: "recognise.Log") -> str:
+    """Everything that was understood, as text: NaN is equal to itself there."""
+    parts = [log.format, log.num_lines, log.num_understood]
+    for segment in log.segments:
+        columns = segment.table.slice(0, segment.table.num_rows())
+        rows = {k: np.round(v.astype(float), 6).tolist() for k, v in columns.items()}
+        thin = {k: segment.table.column(k).tolist() for k in ("n", "line", "iter", "loss", "mfu")}
+        known = {name: column for name, column in rows.items() if np.isfinite(column).any()}
+        phases = {name: round(ms, 6) for name, ms in segment.phases.items()}
+        parts += [sorted(known.items()), thin, sorted(phases.items()), segment.num_nan,
+                  segment.first_iter, segment.last_iter, segment.last_line,
+                  segment.last_finite, segment.is_measured]  # fmt: skip
+    return repr(parts)
+
+
+def test_stretches_are_really_read_at_once():
+    lines = encoded([iteration(n) for n in range(40)]).splitlines()
+    assert [(a, b, len(found)) for a, b, found in stretch.split(lines)] == [(0, 40, 40)]
+
+
+def test_every_row_of_a_long_log_is_kept_and_its_spikes_with_it():
+    text = "".join(
+        f"iter {n}: loss {2 + (n == 70_001):.4f}, time 30.00ms, mfu 10.00%\n"
+        for n in range(100_000)
+    )
+    log = read(text.encode())
+    rows = log.segments[0].table.slice(0, 100_000)
+    assert rows["iter"].tolist() == list(range(100_000))
+    assert rows["loss"][70_001] == 3
+    assert len(log.segments[0].table.column("iter")) < 100_000  # what `explain` looks at
+
+
+def test_a_log_that_names_many_phases_does_not_fill_the_memory():
+    records = [iteration(n, phases={f"phase {n}": 1.0}) for n in range(1000)]
+    columns = read(encoded(records)).segments[0].table.slice(0, 1000)
+    assert len(columns) < 60
+
+
+# -- packing ------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(width=32, allow_nan=True, allow_infinity=True), min_size=1, max_size=50))
+@settings(max_examples=200)
+def test_packed_numbers_are_those_given_to_five_digits(values):
+    column = np.array(values, np.float32)
+    known = plain_numbers(pack.small(column))
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.isclose(known, column, rtol=2e-5, atol=1e-38, equal_nan=True)
+        is_beyond = np.isinf(known) & (np.abs(column) > 3e38)
+    assert (near | is_beyond).all()
+    assert np.array_equal(plain_numbers(pack.plain(column)), column, equal_nan=True)
+
+
+def test_iteration_numbers_are_exact_or_a_rule():
+    assert pack.small(np.arange(0.0, 1e6, 10)) == {"from": "0.0", "step": "10.0"}
+    odd = np.array([0.0, 1.0, 2.0**40 + 1])
+    assert plain_numbers(pack.small(odd)).tolist() == odd.tolist()
+
+
+# -- the story ----------------------------------------------------------------------------------
+
+
+OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+
+
+def told(log: "recognise.Log", run_dir: Path | None = None) -> dict:
+    return story.tell(study(log), "x", run_dir, story.all_words())
+
+
+def test_the_phases_of_a_nanogpt_log_add_up_to_its_times():
+    run = Run(num_iters=120, eval_interval=25, stalls={40: 300.0}, noise=0.05)
+    log = read(run.text.encode())
+    parts = study(log).parts
+    [message] = stream.messages(log, Place(), stream.place_of(log), pack.plain, parts)
+    columns = {name: plain_numbers(packed) for name, packed in message["columns"].items()}
+    phases = [column for name, column in columns.items() if name.startswith("phase:")]
+    assert np.allclose(np.sum(phases, axis=0), columns["time_ms"], rtol=1e-5)
+    assert columns["phase:stall"].nonzero()[0].tolist() == [40]
+    assert columns["phase:eval+checkpoint"].nonzero()[0].tolist() == [25, 50, 75, 100]
+
+
+@pytest.mark.parametrize(
+    ("lines", "level", "text"),
+    [
+        ("", "good", "No rule found anything"),
+        (OUT_OF_MEMORY, "problem", "out of memory"),
+    ],
+)  # fmt: skip
+def test_health_is_one_line_with_its_reason(lines, level, text):
+    run = Run(num_iters=2000, eval_interval=1000, eval_ms=100.0, save_ms=10.0, warmup_ms=10.0)
+    health = told(read((run.text + lines).encode()))["health"]
+    assert health["level"] == level
+    assert text in health["text"]["en"]
+    assert set(health["text"]) == set(LANGUAGES)
+    assert len(set(health["text"].values())) == 4
+
+
+def test_health_is_amber_where_something_can_be_gained():
+    health = told(read(Run(num_iters=200).text.encode()))["health"]
+    assert health["level"] == "advice"
+    assert "%" in health["text"]["de"]
+
+
+def test_a_killed_run_is_told_from_one_that_goes_on_and_one_that_ended(tmp_path):
+    start = {"kind": "start", "schema": 1, "config": {"max_iters": 60}}
+    records = [start, *(iteration(n) for n in range(40))]
+    assert told(read(encoded(records)), tmp_path)["state"]["name"] == "killed"
+    end = {"kind": "end", "reason": "signal", "iter": 40, "ledger": {}}
+    assert told(read(encoded([*records, end])), tmp_path)["state"]["name"] == "signal"
+
+
+# -- live ---------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A page that follows a run: what it has received, put together as the script does."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.segments: list[list[float]] = []
+        self.evals: list[list] = []
+        self.story: dict = {}
+        self.num_rows_sent = 0
+
+    def receive(self, run: LiveRun) -> None:
+        while run.advance():
+            pass
+        while events := run.events(self.id):
+            for event in events:
+                self.take(event.name, json.loads(event.data))
+                self.id = event.id
+
+    def take(self, name: str, data: dict) -> None:
+        if name == "reset":
+            self.segments, self.evals = [], []
+        elif name == "story":
+            self.story = data
+        else:
+            self.num_rows_sent += data["count"]
+            del self.segments[data["segment"] + 1 :]
+            while len(self.segments) <= data["segment"]:
+                self.segments.append([])
+                self.evals.append([])
+            rows, evals, _, _ = data["after"]
+            iters = plain_numbers(data["columns"]["iter"]).tolist() if data["count"] else []
+            self.segments[data["segment"]][rows:] = iters
+            self.evals[data["segment"]][evals:] = data["evals"]
+
+
+@pytest.fixture
+def run_dir() -> Path:
+    folder = Path("out")
+    folder.mkdir()
+    return folder
+
+
+def append(run_dir: Path, data: bytes) -> None:
+    with open(run_dir / "run.jsonl", "ab") as file:
+        file.write(data)
+
+
+def test_rows_come_as_the_file_grows_and_none_twice(run_dir):
+    run, reader = LiveRun(run_dir), Reader()
+    reader.receive(run)
+    assert reader.story["state"]["name"] == "waiting"
+    for first in range(0, 300, 100):
+        append(run_dir, encoded([iteration(n) for n in range(first, first + 100)]))
+        reader.receive(run)
+        assert reader.segments == [list(range(first + 100))]
+    assert reader.num_rows_sent == 300
+
+
+def test_half_a_line_waits_for_its_other_half(run_dir):
+    run, reader = LiveRun(run_dir), Reader()
+    line = encoded([iteration(0)])
+    append(run_dir, line[:20])
+    reader.receive(run)
+    assert reader.segments in ([], [[]])
+    append(run_dir, line[20:])
+    reader.receive(run)
+    assert reader.segments == [[0]]
+
+
+def test_a_new_server_goes_on_where_the_page_was(run_dir):
+    reader = Reader()
+    append(run_dir, encoded([iteration(n) for n in range(50)]))
+    run = LiveRun(run_dir)
+    reader.receive(run)
+    append(run_dir, encoded([iteration(n) for n in range(50, 80)]))
+    reader.receive(LiveRun(run_dir))
+    assert reader.segments == [list(range(80))]
+
+
+def test_an_evaluation_a_resume_and_a_restart_reach_the_page_in_order(run_dir):
+    run, reader = LiveRun(run_dir), Reader()
+    start = {"kind": "start", "schema": 1, "config": {"max_iters": 60, "init_from": "scratch"}}
+    evaluation = {"kind": "eval", "iter": 0, "wall_ms": 9.0, "val_loss": 3.0, "train_loss": 2.9,
+                  "val_se": 0.1, "windows": 4}  # fmt: skip
+    append(run_dir, encoded([start, evaluation, *(iteration(n) for n in range(40))]))
+    reader.receive(run)
+    again = {**start, "config": {"max_iters": 60, "init_from": "resume"}}
+    append(run_dir, encoded([again, *(iteration(n) for n in range(30, 60))]))
+    reader.receive(run)
+    assert reader.segments == [list(range(40)), list(range(30, 60))]
+    assert reader.evals[0] == [[0, 3.0, 0.1, 2.9, 9.0]]
+    fresh = Reader()
+    fresh.receive(run)
+    assert fresh.segments == reader.segments
+
+
+@pytest.mark.parametrize("how", ["truncated", "replaced", "removed"])
+def test_a_file_that_is_another_one_now_is_shown_from_its_beginning(run_dir, how):
+    run, reader = LiveRun(run_dir), Reader()
+    append(run_dir, encoded([iteration(n) for n in range(50)]))
+    reader.receive(run)
+    path = run_dir / "run.jsonl"
+    if how == "truncated":
+        path.write_bytes(encoded([iteration(n) for n in range(10)]))
+    else:
+        path.unlink()
+        if how == "removed":
+            reader.receive(run)
+        Path("new").write_bytes(encoded([iteration(n) for n in range(10)]))
+        Path("new").rename(path)
+    reader.receive(run)
+    assert reader.segments == [list(range(10))]
+
+
+@pytest.mark.parametrize(
+    "id_", ["", "x", "1-2", "-1--2-3", "9-9-9-9", "1-99999999999-2", "\u0661-1-1"]
+)
+def test_whatever_a_page_says_it_has_seen_it_gets_the_run(run_dir, id_):
+    append(run_dir, encoded([iteration(n) for n in range(20)]))
+    reader = Reader()
+    reader.id = id_
+    reader.receive(LiveRun(run_dir))
+    assert reader.segments == [list(range(20))]
+
+
+def test_junk_in_the_file_is_passed_over(run_dir):
+    append(
+        run_dir, b"\0\xff\xfe junk\n{\n[]\n" + encoded([iteration(0)]) + b'{"kind":"iter"}\nNaN\n'
+    )
+    append(run_dir, encoded([iteration(1)]) + b"x" * (3 << 20) + b"\n" + encoded([iteration(2)]))
+    reader = Reader()
+    reader.receive(LiveRun(run_dir))
+    assert reader.segments == [[0, 1, 2]]
+
+
+def test_half_a_character_and_a_pipe_in_the_place_of_the_log_do_no_harm(run_dir):
+    start = {"kind": "start", "schema": 1, "config": {"dataset": "\ud800"}}
+    data = encoded([start, *(iteration(n) for n in range(3))])
+    append(run_dir, data)
+    run, reader = LiveRun(run_dir), Reader()
+    reader.receive(run)
+    assert reader.story["config"]["dataset"] == "?"
+    assert main(["report", "out"]) == 0
+    (run_dir / "run.jsonl").unlink()
+    os.mkfifo(run_dir / "run.jsonl")
+    assert run.advance() is False
+
+
+def test_the_rules_look_again_only_after_a_pause_but_the_last_word_is_told_at_once(run_dir):
+    now = [0.0]
+    run, reader = LiveRun(run_dir, now=lambda: now[0], worked=lambda: 0.0), Reader()
+    append(run_dir, encoded([iteration(0)]))
+    reader.receive(run)
+    assert reader.story["state"]["step"] == 1
+    append(run_dir, encoded([iteration(1)]))
+    reader.receive(run)
+    assert reader.story["state"]["step"] == 1
+    now[0] = 100.0
+    reader.receive(run)
+    assert reader.story["state"]["step"] == 2
+    append(run_dir, encoded([{"kind": "end", "reason": "finished", "iter": 2, "ledger": {}}]))
+    reader.receive(run)
+    assert reader.story["state"]["name"] == "finished"
+
+
+def test_a_long_log_is_sent_in_pieces_of_bounded_size(run_dir, monkeypatch):
+    monkeypatch.setattr("stepglass.report.live.PIECE", 1 << 16)
+    append(run_dir, encoded([iteration(n) for n in range(20_000)]))
+    run = LiveRun(run_dir)
+    while run.advance():
+        pass
+    first = run.events(None)
+    assert 1 << 19 < sum(len(event.data) for event in first) < 4 << 20
+    reader = Reader()
+    reader.receive(run)
+    assert reader.segments == [list(range(20_000))]
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+def test_a_report_is_one_file_that_asks_for_nothing():
+    Path("train.log").write_text(Run().text)
+    assert main(["report", "train.log"]) == 0
+    text = Path("train.log.html").read_text()
+    assert "default-src 'none'" in text
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
+
+
+def test_a_run_gets_its_report_beside_it_and_a_report_is_replaced():
+    Path("out").mkdir()
+    Path("out/run.jsonl").write_bytes(encoded([iteration(n) for n in range(30)]))
+    assert main(["report", "out"]) == 0
+    first = Path("out/report.html").read_text()
+    assert main(["report", "out/run.jsonl"]) == 0
+    assert Path("out/report.html").read_text() == first
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "expected a run directory or a log file"),
+        (["nothing.log"], "nothing.log: no such file or directory"),
+        (["empty.log"], "the file is empty"),
+        (["x.log", "-o", "no/folder/x.html"], "--out=no/folder/x.html: cannot be written"),
+        (["x.log", "-o", "."], "--out=.: expected the name of a file"),
+        (["x.log", "--device=abacus"], "'abacus' is not in the table"),
+        (["x.log", "--lang=xx"], "lang expects auto or en or de or es or fr"),
+        (["x.log"] * 9, "at most 8 runs"),
+        (["--to=tensorboard", "x.log"], "x.log: expected a run log"),
+        (["--to=tensorboard", "a", "b"], "expects one run, found 2"),
+        (["x.log", "-o"], "--out expects text, found nothing"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_reported_is_refused_in_one_line(words, expected, capsys):
+    Path("x.log").write_text(Run().text)
+    Path("empty.log").write_text("")
+    before = sorted(Path().iterdir())
+    assert main(["report", *words]) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+    assert sorted(Path().iterdir()) == before
+
+
+def test_every_word_the_script_asks_for_is_in_the_catalogue():
+    script = "\n".join(page.read(name) for name in page.SCRIPTS)
+    asked = set(re.findall(r"""say\("([a-z][\w-]*)\"""", script))
+    asked |= set(re.findall(r'"(page-[a-z-]+)"', script))
+    known = page.spoken("en")
+    assert {key for key in asked if not key.endswith("-")} - set(known) == set()
+    for prefix in ("page-chart-", "page-level-", "page-state-"):
+        assert any(key.startswith(prefix) for key in known)
+
+
+def test_no_sentence_of_the_page_is_left_unsaid():
+    script = "\n".join(page.read(name) for name in page.SCRIPTS)
+    built = ("page-chart-", "page-level-", "page-state-", "page-outcome-", "page-peak-")
+    for key in page.spoken("en"):
+        if key.startswith("page-") and not key.startswith(built):
+            assert f'"{key}"' in script, key
