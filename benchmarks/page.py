@@ -29,7 +29,7 @@ from stepglass import runlog
 
 WINDOW = {"width": 1280, "height": 900}
 TURN_S = 2.0
-TURNS = 60  # of each kind
+TURNS = 120  # of each kind
 
 
 def main() -> None:

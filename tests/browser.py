@@ -58,7 +58,7 @@ def open_page(
         viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale
     )
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(30_000)
     errors: list[str] = []
     asked: set[str] = set()
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -152,7 +152,7 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         Path("runs/c/run.jsonl").write_text("")
         until(lambda: page.locator("tbody th").count() == 3, "the new run")
         page.get_by_role("link", name="<b>").click()
-        page.wait_for_function("view.numShown === 1")
+        until(lambda: rows(page) == 1, "its row")
         assert page.locator("h1").inner_text() == "<b>"
 
 

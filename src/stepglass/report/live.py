@@ -35,8 +35,11 @@ PIECE = 1 << 22  # bytes read at once
 LONGEST_LINE = 1 << 20
 LARGEST_BATCH = 1 << 20  # bytes of events handed out at once
 MOST_ROWS = 16_384  # in a message
-LEAST_PAUSE_S = 10.0  # between two looks of the rules
-PAUSE_SHARE = 300  # and so many times what a look costs: training needs the machine
+# Between two looks of the rules: short at first, when much changes, and longer each time; and never
+# less than so many times what a look costs. Training needs the machine.
+FIRST_PAUSE_S = 3.0
+LONGEST_PAUSE_S = 24.0
+PAUSE_SHARE = 300
 END = b'"kind":"end"'
 
 
@@ -88,6 +91,7 @@ class LiveRun:
         self._marks: list[tuple[int, Place]] = [(0, Place())]
         self._is_stale = True
         self._next_look = 0.0
+        self._pause_s = FIRST_PAUSE_S
 
     @property
     def _offset(self) -> int:
@@ -145,8 +149,8 @@ class LiveRun:
         self._is_running = told["state"]["name"] == "running"
         self._story = as_json(told)
         self._story_number = zlib.crc32(self._story)
-        pause_s = max(LEAST_PAUSE_S, PAUSE_SHARE * (self._worked() - began))
-        self._next_look = self._now() + pause_s
+        self._next_look = self._now() + max(self._pause_s, PAUSE_SHARE * (self._worked() - began))
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         return self._story_number != before
 
     def _tell(self) -> story.Story:

@@ -29,7 +29,7 @@ from stepglass.watch.guard import Guard, Rules
 from stepglass.watch.limits import Limited
 from stepglass.watch.listing import Runs
 
-POLL_S = 1.0  # the trainer writes twice a second; more often would take its time
+POLL_S = 1.2  # the trainer writes twice a second; more often would take its time
 HEARTBEAT_S = 10.0  # a sign of life, or whatever stands between may cut the line
 RETRY_MS = 1000
 MOST_FEEDS = 16  # kept ready; those that somebody looks at are never dropped

@@ -158,6 +158,7 @@ class Chart {
     this.isDue = true;
     this.isSeen = true;
     this.at = null;
+    this.range = [0, 1];
     this.canvas = make("canvas", { tabIndex: 0 });
     this.canvas.setAttribute("role", "img");
     this.cursor = make("div", { className: "cursor", hidden: true });
@@ -188,7 +189,7 @@ class Chart {
   }
 
   listen() {
-    new ResizeObserver(() => this.ask()).observe(this.stage);
+    new ResizeObserver(() => { this.measure(); this.ask(); }).observe(this.stage);
     new IntersectionObserver((entries) => {
       this.isSeen = entries[entries.length - 1].isIntersecting;
       if (this.isSeen && this.isDue) this.ask();
@@ -224,7 +225,7 @@ class Chart {
   }
 
   key(event) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const step = (to - from) / (event.shiftKey ? 10 : 100);
     const at = this.at ?? (from + to) / 2;
     const keys = {
@@ -251,27 +252,27 @@ class Chart {
     element.style.height = `${this.plotHeight}px`;
   }
 
-  get plotWidth() {
-    return Math.max(1, this.stage.clientWidth - MARGIN.left - MARGIN.right);
-  }
-
-  get plotHeight() {
-    return Math.max(1, this.stage.clientHeight - MARGIN.top - MARGIN.bottom);
+  // The size, kept: asking the browser for it with every point would cost more than drawing.
+  measure() {
+    this.width = this.stage.clientWidth;
+    this.height = this.stage.clientHeight;
+    this.plotWidth = Math.max(1, this.width - MARGIN.left - MARGIN.right);
+    this.plotHeight = Math.max(1, this.height - MARGIN.top - MARGIN.bottom);
   }
 
   value(pixel) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     return from + ((pixel - MARGIN.left) / this.plotWidth) * (to - from);
   }
 
   pixel(value) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     return MARGIN.left + ((value - from) / (to - from)) * this.plotWidth;
   }
 
   // Say what is at a place of the axis, or no longer.
   point(at) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     if (at === null || at < from || at > to) at = null;
     this.at = at;
     const reach = ((to - from) / this.plotWidth) * NEAR;
@@ -282,8 +283,8 @@ class Chart {
     this.place(this.cursor, left, 0);
     this.tip.replaceChildren(...found.lines.map((line, i) =>
       make("div", { className: i ? "" : "first" }, ...[line].flat())));
-    this.tip.style.left = `${Math.min(left + 12, this.stage.clientWidth - this.tip.offsetWidth - 4)}px`;
-    if (left + 12 + this.tip.offsetWidth > this.stage.clientWidth) {
+    this.tip.style.left = `${Math.min(left + 12, this.width - this.tip.offsetWidth - 4)}px`;
+    if (left + 12 + this.tip.offsetWidth > this.width) {
       this.tip.style.left = `${Math.max(0, left - 12 - this.tip.offsetWidth)}px`;
     }
     this.tip.style.top = `${MARGIN.top + 4}px`;
@@ -307,7 +308,7 @@ class Chart {
     const lines = this.linesNow();
     if (this.state(lines) !== this.drawn.state) return this.ask();
     if (!this.isVisible(lines)) return undefined;
-    const [, to] = this.view.range();
+    const [, to] = this.range;
     for (const [i, line] of lines.entries()) {
       for (let row = this.drawn.counts[i]; row < line.count; row += 1) {
         const value = line.y[row];
@@ -327,7 +328,7 @@ class Chart {
 
   // Is there more to see than a part of a pixel?
   isVisible(lines) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const least = (to - from) / this.plotWidth;
     return lines.some((line, i) => {
       const [before, now] = [this.drawn.counts[i], line.count];
@@ -343,9 +344,8 @@ class Chart {
   state(lines) {
     const notes = this.view.runs.flatMap((run) => run.segments.map((segment) =>
       [segment.evals.length, segment.saves.length, segment.count && segment.phases.length]));
-    const { clientWidth, clientHeight } = this.stage;
     return JSON.stringify([this.view.range(), this.view.axis, this.view.smoothing, this.isLog,
-      lines.length, clientWidth, clientHeight, devicePixelRatio, notes]);
+      lines.length, this.width, this.height, devicePixelRatio, notes]);
   }
 
   counted(lines) {
@@ -357,11 +357,12 @@ class Chart {
   draw() {
     this.isDue = false;
     const lines = this.linesNow();
-    const [width, height] = [this.stage.clientWidth, this.stage.clientHeight];
-    if (!width || !height || !lines.length) return;
+    this.measure();
+    this.range = this.view.range();
+    if (!this.width || !this.height || !lines.length) return;
     const dense = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * dense);
-    this.canvas.height = Math.round(height * dense);
+    this.canvas.width = Math.round(this.width * dense);
+    this.canvas.height = Math.round(this.height * dense);
     const pen = this.canvas.getContext("2d");
     pen.scale(dense, dense);
     this.scaleY(lines);
@@ -390,7 +391,7 @@ class Chart {
 
   // The vertical scale: all that is shown, and a little room.
   scaleY(lines) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const width = Math.ceil(this.plotWidth);
     let [low, high] = [Infinity, -Infinity];
     for (const line of lines) {
@@ -423,7 +424,7 @@ class Chart {
   }
 
   axes(pen) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const { left, top } = MARGIN;
     const bottom = top + this.plotHeight;
     pen.font = "12px system-ui, sans-serif";
@@ -463,7 +464,7 @@ class Chart {
   }
 
   drawLine(pen, line) {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const first = Math.max(0, lowerBound(line.x, line.count, from) - 1);
     const last = Math.min(line.count - 1, lowerBound(line.x, line.count, to));
     if (last - first < this.plotWidth) {
@@ -491,7 +492,6 @@ class Chart {
   }
 
   stroke(pen, line, points) {
-    if (line.isHidden) return;
     pen.strokeStyle = this.color(line.color);
     pen.globalAlpha = line.alpha ?? 1;
     pen.lineWidth = line.width ?? 1.5;

@@ -304,7 +304,7 @@ function timeChart(view) {
 
 // Evaluations and checkpoints, slow or not.
 function boundaries(view, segment, chart, pen) {
-  const [from, to] = view.range();
+  const [from, to] = chart.range;
   const bottom = MARGIN.top + chart.plotHeight;
   const tick = (iter, color, size) => {
     const place = segment.xAt(iter, view.axis);
@@ -325,7 +325,7 @@ function boundaries(view, segment, chart, pen) {
 // Slow iterations from a row on: the slowest in each column of pixels gets a dot.
 function spikes(view, segment, chart, pen, first) {
   const [x, times] = [segment.x(view.axis), segment.column("time_ms")];
-  const [from, to] = view.range();
+  const [from, to] = chart.range;
   const limit = SLOW * (normalMs(segment) ?? Infinity);
   if (!times) return;
   const tops = new Map();
@@ -356,9 +356,11 @@ class Shares extends Chart {
     [this.low, this.high] = [0, 100];
   }
 
+  drawLine() {} // its lines just say where there are rows
+
   // Time by phase in each bin of the axis.
   count() {
-    const [from, to] = this.view.range();
+    const [from, to] = this.range;
     const rows = [...segments(this.view)].map((segment) => {
       const x = segment.x(this.view.axis);
       return lowerBound(x, segment.shown, to) - lowerBound(x, segment.shown, from) + 1;
@@ -392,9 +394,9 @@ function sharesChart(view) {
     title: "page-chart-shares",
     tick: (value) => percent(value, 0),
     lines: () => [...segments(view)].filter((segment) => segment.phases.length)
-      .map((segment) => ({ x: segment.x(view.axis), y: segment.x(view.axis), count: segment.shown, isHidden: true })),
+      .map((segment) => ({ x: segment.x(view.axis), y: segment.x(view.axis), count: segment.shown })),
     marks: (_, chart, pen) => {
-      const counted = chart.counted = chart.count();
+      const counted = chart.books = chart.count();
       chart.drawnAt = performance.now();
       const width = chart.plotWidth / counted.bins;
       for (let bin = 0; bin < counted.bins; bin += 1) {
@@ -410,7 +412,7 @@ function sharesChart(view) {
       }
     },
     describe: (_, at) => {
-      const { counted } = spec.chart;
+      const counted = spec.chart.books;
       const [from, to] = view.range();
       if (!counted) return null;
       const bin = Math.min(counted.bins - 1, Math.floor(((at - from) / (to - from)) * counted.bins));
@@ -450,6 +452,7 @@ function perStep(segment, work) {
 function cleanMfu(segment) {
   const figures = segment.run.part(segment)?.mfu;
   if (!figures?.work) return segment.column("mfu");
+  if (!segment.has("time_ms")) return undefined;
   const known = figures.peak_tflops && figures.assumed_tflops;
   const scale = known ? figures.assumed_tflops / figures.peak_tflops : 1;
   return segment.derive("mfu", () => perStep(segment, scale * figures.work));
