@@ -152,6 +152,8 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         Path("runs/c/run.jsonl").write_text("")
         until(lambda: page.locator("tbody th").count() == 3, "the new run")
         page.get_by_role("link", name="<b>").click()
+        page.wait_for_url("**/run/*")
+        page.wait_for_selector("body[data-ready]")
         until(lambda: rows(page) == 1, "its row")
         assert page.locator("h1").inner_text() == "<b>"
 

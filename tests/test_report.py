@@ -268,6 +268,19 @@ def test_rows_come_as_the_file_grows_and_none_twice(run_dir):
     assert reader.num_rows_sent == 300
 
 
+def test_a_glance_tells_whether_there_is_something_to_read(run_dir):
+    run, reader = LiveRun(run_dir), Reader()
+    assert run.has_news()  # nothing has been told yet
+    reader.receive(run)
+    assert not run.has_news()
+    append(run_dir, encoded([iteration(0)]))
+    assert run.has_news()
+    reader.receive(run)
+    assert not run.has_news()
+    (run_dir / "run.jsonl").unlink()
+    assert run.has_news()
+
+
 def test_half_a_line_waits_for_its_other_half(run_dir):
     run, reader = LiveRun(run_dir), Reader()
     line = encoded([iteration(0)])

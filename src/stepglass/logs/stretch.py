@@ -19,7 +19,7 @@ from stepglass.logs.record import Record
 from stepglass.logs.table import Column, Rows
 
 PREFIX = b'{"kind":"iter",'
-WORTH_IT = 16
+WORTH_IT = 4
 STEP = "forward_backward"  # a phase that every update has
 KEYS = {"kind", "iter", "loss", "lr", "grad_norm", "tokens", "wall_ms", "phases", "mfu"}
 # Beyond these a figure is no figure, and whoever reads line by line decides what to do.

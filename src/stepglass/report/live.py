@@ -3,6 +3,7 @@
     run = LiveRun(run_dir)
     while run.advance():                  # reads a piece of the file; False when there is no more
         ...
+    run.has_news()                        # is it worth while to read on? A glance, no more
     for event in run.events(after=None):  # or after the id of the last event a page has seen
         ...
 
@@ -75,6 +76,7 @@ class LiveRun:
         worked: Callable[[], float] = time.thread_time,
     ) -> None:
         self._run_dir = run_dir
+        self._path = run_dir / "run.jsonl"
         self._now = now
         self._worked = worked
         self._words = story.all_words()
@@ -99,59 +101,70 @@ class LiveRun:
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def advance(self) -> bool:
-        """Read on. True if there is something new, and perhaps more."""
+    def has_news(self) -> bool:
+        """Has the file changed, or is it time to tell the story again?"""
         try:
-            with open(self._run_dir / "run.jsonl", "rb", opener=without_waiting) as file:
-                has_read, is_more = self._read(file)
+            size = os.stat(self._path).st_size
+        except OSError:
+            size = 0
+        return size != self._size or self._is_due()
+
+    def advance(self) -> bool:
+        """Read on. True if there is more to read at once."""
+        try:
+            with open(self._path, "rb", opener=without_waiting) as file:
+                is_more = self._read(file)
         except FileNotFoundError:
-            has_read, is_more = self._offset > 0, False
-            if has_read:
+            is_more = False
+            if self._offset:
                 self._begin(file=0)
         except OSError:
             return False  # for now: the next try may do better
-        return has_read if is_more else self._look() or has_read
+        if not is_more and self._is_due():
+            self._look()
+        return is_more
 
-    def _read(self, file: BinaryIO) -> tuple[bool, bool]:
-        """Was something read, and is there likely more?"""
+    def _read(self, file: BinaryIO) -> bool:
+        """Read a piece; is there likely more?"""
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            return False, False
-        self._size = status.st_size
+            return False
         if status.st_ino != self._file or status.st_size < self._offset:
             self._begin(file=status.st_ino)
+        self._size = status.st_size
         file.seek(self._offset)
         data = file.read(PIECE)
         end = data.rfind(b"\n") + 1
         if not end and len(data) < LONGEST_LINE:
-            return False, False
+            return False
         end = end or len(data)  # no log has such a line: what it holds is passed over
         self._intake.feed(data[:end].replace(b"\r\n", b"\n"))
         self._marks.append((self._offset + end, stream.place_of(self._log())))
         self._is_stale = True
         if END in data:
             self._next_look = 0.0  # the last word should not wait
-        return True, len(data) == PIECE
+        return len(data) == PIECE
 
     def _log(self) -> Log:
         log = self._intake.peek()
         assert log is not None, "the reader is known"
         return log
 
-    def _look(self) -> bool:
-        """Tell the story again if there is more to tell, and it is not too soon."""
+    def _is_due(self) -> bool:
+        """Is there more to tell, and is it not too soon?"""
         if self._is_running and lock.owner_of(self._run_dir) is None:
             self._is_stale, self._next_look = True, 0.0  # it is over, and perhaps without a word
-        if not self._is_stale or self._now() < self._next_look:
-            return False
-        began, before, self._is_stale = self._worked(), self._story_number, False
+        return self._is_stale and self._now() >= self._next_look
+
+    def _look(self) -> None:
+        """Tell the story again."""
+        began, self._is_stale = self._worked(), False
         told = self._tell()
         self._is_running = told["state"]["name"] == "running"
         self._story = as_json(told)
         self._story_number = zlib.crc32(self._story)
         self._next_look = self._now() + max(self._pause_s, PAUSE_SHARE * (self._worked() - began))
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-        return self._story_number != before
 
     def _tell(self) -> story.Story:
         log = self._log()

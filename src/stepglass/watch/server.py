@@ -29,7 +29,11 @@ from stepglass.watch.guard import Guard, Rules
 from stepglass.watch.limits import Limited
 from stepglass.watch.listing import Runs
 
-POLL_S = 1.2  # the trainer writes twice a second; more often would take its time
+# The trainer writes twice a second. Pages get it in fewer pieces, right after it has been written:
+# a point is seen within two seconds, and a training has the machine to itself in between.
+POLL_S = 1.3
+GLANCE_S = 0.25
+SMALL = 1 << 19  # bytes of events: whoever gets more may be missing more
 HEARTBEAT_S = 10.0  # a sign of life, or whatever stands between may cut the line
 RETRY_MS = 1000
 MOST_FEEDS = 16  # kept ready; those that somebody looks at are never dropped
@@ -65,9 +69,13 @@ class Feed:
 
     def _read_on(self, after: str | None, is_due: bool) -> list[LiveEvent]:
         if is_due:
-            has_grown = self._run.advance()
-            self._next_read = 0.0 if has_grown else time.monotonic() + POLL_S
+            is_more = self._run.advance()
+            # Not the whole pause: who comes back on time must not be early.
+            self._next_read = 0.0 if is_more else time.monotonic() + POLL_S / 2
         return self._run.events(after)
+
+    def has_news(self) -> bool:
+        return self._run.has_news()
 
     def is_behind(self) -> bool:
         """Is there more to read at once?"""
@@ -97,21 +105,27 @@ async def _chunks(feed: Feed, after: str | None, stopping: asyncio.Event) -> Asy
         if events:
             yield b"".join(_encoded(event) for event in events)
             last_sent, after = time.monotonic(), events[-1].id
-        elif feed.is_behind():
-            await asyncio.sleep(0)
+        elif _is_quiet(last_sent):
+            yield b":\n\n"
+            last_sent = time.monotonic()
+        if feed.is_behind() or sum(len(event.data) for event in events) > SMALL:
+            await asyncio.sleep(0)  # there is more
         elif is_last:
             return
         else:
-            if time.monotonic() - last_sent >= HEARTBEAT_S:
-                yield b":\n\n"
-                last_sent = time.monotonic()
-            await _pause(stopping)
+            await _pause(POLL_S, stopping)
+            while not (stopping.is_set() or feed.has_news() or _is_quiet(last_sent)):
+                await _pause(GLANCE_S, stopping)
 
 
-async def _pause(stopping: asyncio.Event) -> None:
+async def _pause(seconds: float, stopping: asyncio.Event) -> None:
     """A while, or until the server is told to end."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(stopping.wait(), POLL_S)
+        await asyncio.wait_for(stopping.wait(), seconds)
+
+
+def _is_quiet(last_sent: float) -> bool:
+    return time.monotonic() - last_sent >= HEARTBEAT_S
 
 
 def _encoded(event: LiveEvent) -> bytes:
