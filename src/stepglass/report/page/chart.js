@@ -24,6 +24,8 @@ class View {
         const x = segment.x(this.axis);
         low = Math.min(low, this.axis === "time" ? 0 : x[0]);
         high = Math.max(high, x[segment.count - 1]);
+        const last = segment.shownEvals.at(-1); // the one after the last update
+        if (last && this.axis === "iter") high = Math.max(high, last[0]);
       }
     }
     if (!(low < high)) return Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
