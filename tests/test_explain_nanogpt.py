@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nanogpt_run import Run
@@ -234,8 +234,14 @@ def known_runs(draw: st.DrawFn) -> Run:
     )
 
 
+SHORT_EVALUATIONS = Run(num_iters=25, step_ms=7.25, eval_ms=36.25, save_ms=7.25, warmup_ms=43.5,
+                        eval_interval=4, noise=0.01, mfu=2.0, has_stamps=True,
+                        val_losses=[4.0, 3.0, 3.5, 2.8, 3.4, 2.6, 3.3])  # fmt: skip
+
+
 @settings(max_examples=200, deadline=None)
 @given(known_runs())
+@example(SHORT_EVALUATIONS)  # a millisecond, which is all that its stamps show, is a lot of them
 def test_step_and_evaluation_are_recovered_within_two_percent(run):
     timing = studied(run.text).parts[0].timing
     assert timing.normal_ms == pytest.approx(run.step_ms, rel=0.02)

@@ -148,6 +148,7 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         Path("runs", name, "run.jsonl").write_text(json.dumps(record) + "\n")
     with process("watch", "runs") as server, open_page(browser, address_of(server)) as page:
         assert page.locator("tbody th").all_inner_texts() == ["<b>", "a"]
+        assert "killed after" in page.locator("tbody td").first.inner_text()
         Path("runs/c").mkdir()
         Path("runs/c/run.jsonl").write_text("")
         until(lambda: page.locator("tbody th").count() == 3, "the new run")
@@ -156,6 +157,7 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         page.wait_for_selector("body[data-ready]")
         until(lambda: rows(page) == 1, "its row")
         assert page.locator("h1").inner_text() == "<b>"
+        assert page.locator("#axis").is_enabled()
 
 
 def test_train_watch_prints_an_address_that_shows_the_run(browser):

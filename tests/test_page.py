@@ -126,6 +126,29 @@ def test_what_a_log_does_not_have_is_not_drawn(browser):
         assert page.locator("#axis").is_disabled()
 
 
+def test_evaluations_without_iterations_are_drawn(browser):
+    lines = [f"step {n}: train loss {3 - n / 9}, val loss {3 - n / 10}\n" for n in range(9)]
+    Path("x.log").write_text("".join(lines))
+    with open_page(browser, report("x.log")) as page:
+        assert ink(page, "loss") > 500
+
+
+def test_shares_count_the_iterations_that_were_not_printed(browser):
+    run = nanogpt_log(log_interval=10, num_iters=1000, stalls={})
+    with open_page(browser, report("train.log")) as page:
+        ink(page, "shares")
+        steps = page.evaluate("charts.shares.books.sums.get('step').reduce((a, b) => a + b)")
+        assert steps == pytest.approx(run.spent["step"], rel=0.05)
+
+
+def test_a_time_that_no_calendar_has_leaves_the_page_whole(browser):
+    own_run()
+    text = Path("out/run.jsonl").read_text().replace("1700000000.0", "1e15")
+    Path("out/run.jsonl").write_text(text)
+    with open_page(browser, report("out")) as page:
+        assert ink(page, "loss") > 500
+
+
 def test_dragging_zooms_all_charts_and_a_double_click_shows_all_again(browser):
     nanogpt_log()
     with open_page(browser, report("train.log")) as page:

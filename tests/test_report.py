@@ -63,6 +63,7 @@ def line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ODD = [
     {"loss": None},
+    {"loss": float("nan")},
     {"loss": 1e300},
     {"mfu": None},
     {"grad_norm": None},
@@ -89,7 +90,7 @@ def test_a_stretch_of_iterations_reads_as_its_lines_do(odd, monkeypatch):
     records = [iteration(n) for n in range(60)]
     records[30] |= odd
     start = {"kind": "start", "schema": 1, "config": {"max_iters": 60}}
-    data = encoded([start, *records])
+    data = "".join(json.dumps(r, separators=(",", ":")) + "\n" for r in [start, *records]).encode()
     quick = read(data)
     line_by_line(monkeypatch)
     slow = read(data)
@@ -128,10 +129,26 @@ def test_every_row_of_a_long_log_is_kept_and_its_spikes_with_it():
     assert len(log.segments[0].table.column("iter")) < 100_000  # what `explain` looks at
 
 
+def test_a_log_with_evaluations_alone_has_a_page():
+    Path("x.log").write_text("".join(f"step {n}: train loss 2.0, val loss 2.1\n" for n in range(9)))
+    assert main(["report", "x.log"]) == 0
+
+
+@pytest.mark.parametrize("first", [0, 1, 10])
+def test_a_run_that_begins_anew_in_the_same_log_does_not_go_on_with_the_one_before(first):
+    def lines(start: int, loss: float) -> str:
+        return "".join(f"iter {n}: loss {loss}, time 30.00ms\n" for n in range(start, start + 60))
+
+    anew = read((lines(first, 2.0) + lines(first, 2.5)).encode())
+    assert [stream.is_resumed(anew, number) for number in range(2)] == [False, False]
+    assert stream.is_resumed(read((lines(first, 2.0) + lines(first + 30, 2.5)).encode()), 1)
+
+
 def test_a_log_that_names_many_phases_does_not_fill_the_memory():
     records = [iteration(n, phases={f"phase {n}": 1.0}) for n in range(1000)]
-    columns = read(encoded(records)).segments[0].table.slice(0, 1000)
-    assert len(columns) < 60
+    segment = read(encoded(records)).segments[0]
+    assert len(segment.table.slice(0, 1000)) < 60
+    assert len(segment.phases) < 100
 
 
 # -- packing ------------------------------------------------------------------------------------
@@ -270,15 +287,15 @@ def test_rows_come_as_the_file_grows_and_none_twice(run_dir):
 
 def test_a_glance_tells_whether_there_is_something_to_read(run_dir):
     run, reader = LiveRun(run_dir), Reader()
-    assert run.has_news()  # nothing has been told yet
+    assert run.has_news(reader.id)  # nothing has been told yet
     reader.receive(run)
-    assert not run.has_news()
+    assert not run.has_news(reader.id)
     append(run_dir, encoded([iteration(0)]))
-    assert run.has_news()
+    assert run.has_news(reader.id)
     reader.receive(run)
-    assert not run.has_news()
+    assert not run.has_news(reader.id)
     (run_dir / "run.jsonl").unlink()
-    assert run.has_news()
+    assert run.has_news(reader.id)
 
 
 def test_half_a_line_waits_for_its_other_half(run_dir):
@@ -317,6 +334,36 @@ def test_an_evaluation_a_resume_and_a_restart_reach_the_page_in_order(run_dir):
     fresh = Reader()
     fresh.receive(run)
     assert fresh.segments == reader.segments
+
+
+def test_a_second_page_is_told_what_the_first_had_read(run_dir):
+    run, one, other = LiveRun(run_dir), Reader(), Reader()
+    one.receive(run)
+    other.receive(run)
+    append(run_dir, encoded([iteration(0)]))
+    one.receive(run)
+    assert run.has_news(other.id)
+    assert not run.has_news(one.id)
+
+
+def test_a_new_run_in_the_place_of_an_old_one_is_not_its_continuation(run_dir):
+    run, reader = LiveRun(run_dir), Reader()
+    append(run_dir, encoded([iteration(n) for n in range(10)]))
+    reader.receive(run)
+    with open(run_dir / "run.jsonl", "rb+") as file:  # the same number, other content, and longer
+        file.write(encoded([iteration(n, loss=9.0) for n in range(20)]))
+    reader.receive(run)
+    assert reader.segments == [list(range(20))]
+
+
+def test_a_sample_with_an_impossible_place_is_still_a_sample(run_dir):
+    event = {"kind": "event", "name": "sample", "detail": {"text": "x"}}
+    line = json.dumps(event)[:-1] + ', "iter": 1e999}\n'
+    append(run_dir, encoded([iteration(0)]) + line.encode() + encoded([iteration(1)]))
+    reader = Reader()
+    reader.receive(LiveRun(run_dir))
+    assert reader.segments == [[0, 1]]
+    assert main(["report", "out"]) == 0
 
 
 @pytest.mark.parametrize("how", ["truncated", "replaced", "removed"])
@@ -435,6 +482,8 @@ def test_a_run_gets_its_report_beside_it_and_a_report_is_replaced():
         (["--to=tensorboard", "x.log"], "x.log: expected a run log"),
         (["--to=tensorboard", "a", "b"], "expects one run, found 2"),
         (["x.log", "-o"], "--out expects text, found nothing"),
+        (["x.log", "-o", "./x.log"], "is the log itself"),
+        (["x.log", "-o", "/dev/null"], "found a device or a pipe"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_reported_is_refused_in_one_line(words, expected, capsys):

@@ -74,7 +74,7 @@ class FakeRun:
         self.num_read = min(self.num_read + 2, len(self.lines))  # a bounded piece
         return self.num_read < len(self.lines)
 
-    def has_news(self) -> bool:
+    def has_news(self, after: str | None) -> bool:
         self.num_glances += 1
         return self.num_read < len(self.lines) or self.is_broken
 

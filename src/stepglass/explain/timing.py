@@ -29,6 +29,7 @@ NEIGHBOURS = 64
 ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)
 WARM_UP_ITERS = 10
 FEW = 4
+COARSE = 0.005  # of an evaluation: boundaries with and without a checkpoint say more
 MUCH_SLOWER = 3.0  # than other boundaries: more than an evaluation happened there
 
 CAUSES = {
@@ -355,7 +356,7 @@ class Split(NamedTuple):
 
     eval_ms: float
     save_ms: float
-    is_coarse: bool  # the stamps show whole seconds
+    is_coarse: bool  # the stamps are good for the first digits only
 
 
 def _by_timestamps(timing: Timing, segment: Segment, spikes: list[Spike]) -> Split | None:
@@ -383,12 +384,12 @@ def _by_timestamps(timing: Timing, segment: Segment, spikes: list[Spike]) -> Spl
         saves_ms.append(spike.excess_ms - evals_ms[-1])
     if not evals_ms:
         return None
-    is_coarse = bool((stamps[np.isfinite(stamps)] % 1 == 0).all())
-    resolution_ms = 1000.0 if is_coarse else 1.0
+    shows_seconds = bool((stamps[np.isfinite(stamps)] % 1 == 0).all())
+    resolution_ms = 1000.0 if shows_seconds else 1.0
     eval_ms, save_ms = float(np.mean(evals_ms)), float(np.mean(saves_ms))
     if min(eval_ms, save_ms) < 2 * resolution_ms / math.sqrt(len(evals_ms)):
         return None
-    return Split(eval_ms, save_ms, is_coarse)
+    return Split(eval_ms, save_ms, is_coarse=resolution_ms > COARSE * eval_ms)
 
 
 def _read_printed(timing: Timing, segment: Segment) -> None:

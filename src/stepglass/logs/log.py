@@ -15,7 +15,7 @@ import numpy as np
 
 from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
-from stepglass.logs.stretch import Stretch
+from stepglass.logs.stretch import MOST_PHASES, Stretch
 from stepglass.logs.table import COLUMNS, Table
 
 # Figures beyond these are no figures.
@@ -287,7 +287,9 @@ class Log:
         phases = {
             phase: ms
             for phase, ms in (record.get("phases") or {}).items()
-            if isinstance(ms, int | float) and 0 <= ms <= ABSURD["time_ms"]
+            if isinstance(ms, int | float)
+            and 0 <= ms <= ABSURD["time_ms"]
+            and (phase in segment.phases or len(segment.phases) < MOST_PHASES)
         }
         for phase, ms in phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + ms

@@ -34,6 +34,7 @@ NUMBERS: set[type] = {float, int}
 OR_NOTHING = NUMBERS | {type(None)}
 MAY_LACK = ("grad_norm", "mfu")  # null where nothing is clipped, or no peak is known
 MOST_ITERS = 10**12
+MOST_PHASES = 64
 
 
 @dataclass
@@ -105,6 +106,8 @@ def _columns(records: list[Record]) -> Stretch | None:
         columns[name] = column = _numbers([record[name] for record in records], kinds)
         if bool(((column != 0) & ((column < least) | (column > most))).any()):
             return None
+    if not bool(np.isfinite(columns["loss"]).all()):
+        return None
     phases = _phases([record["phases"] for record in records])
     timed = phases if clock == "phases" else _phases([record[clock] for record in records])
     columns["step_ms"] = np.sum([timed[name] for name in STEP_PHASES if name in timed], axis=0)
@@ -126,6 +129,8 @@ def _numbers(values: Sequence[Any], kinds: set[type]) -> Column:
 def _phases(tables: list[dict[str, float]]) -> dict[str, Column]:
     """A column for each name; what an iteration does not name took no time."""
     names = list(dict.fromkeys(chain.from_iterable(tables)))
+    if len(names) > MOST_PHASES:
+        raise ValueError
     if len(names) > 1 and all(len(table) == len(names) for table in tables):
         values = zip(*map(itemgetter(*names), tables), strict=True)  # the common case, quickly
         columns = {

@@ -33,6 +33,7 @@ COLUMNS = (
     "memory_bytes",
 )
 CAPACITY = 1 << 16
+MOST_BLOCKS = 512
 SLOW = 1.5  # times the median: never thinned out
 
 
@@ -143,8 +144,16 @@ class Table:
         columns["prev_mfu"][rows == 0] = before
         self._blocks.append(columns)
         self._size += len(rows)
+        if len(self._blocks) > MOST_BLOCKS:
+            self._join()
         while self._size > CAPACITY:
             self._thin()
+
+    def _join(self) -> None:
+        """A log that is followed comes in many small blocks, and each takes room of its own."""
+        names = dict.fromkeys(name for block in self._blocks for name in block)
+        whole = {name: self.column(name) for name in names}
+        self._blocks, self._columns = [whole], {}
 
     def _thin(self) -> None:
         times = np.concatenate([block["time_ms"] for block in self._blocks])

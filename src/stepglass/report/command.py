@@ -59,8 +59,11 @@ def report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     names = unique_names(targets)
     runs = [read(target, name, device, words) for target, name in zip(targets, names, strict=True)]
     path = Path(cfg.out) if cfg.out else default_path(targets)
-    if path.is_dir():
-        raise ConfigError(f"--out={path}: expected the name of a file, found a folder")
+    if path.exists() and not path.is_file():
+        found = "a folder" if path.is_dir() else "a device or a pipe"
+        raise ConfigError(f"--out={path}: expected the name of a file, found {found}")
+    if any(path.exists() and is_same(path, target) for target in targets):
+        raise ConfigError(f"--out={path}: is the log itself; choose another name for the page")
     title = " / ".join(run["story"]["name"] for run in runs)
     try:
         with atomic.replacing(path) as file:
@@ -118,6 +121,13 @@ def unique_names(targets: list[str]) -> list[str]:
     folders = [path.parent if path.name == "run.jsonl" else path for path in paths]
     short = [folder.resolve().name if is_here(folder) else folder.name for folder in folders]
     return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+
+
+def is_same(path: Path, target: str) -> bool:
+    """Would the page be written over what it shows?"""
+    found = Path(target)
+    logs = [found, found / "run.jsonl"] if found.is_dir() else [found]
+    return any(log.is_file() and path.samefile(log) for log in logs)
 
 
 def is_here(folder: Path) -> bool:

@@ -3,7 +3,7 @@
     run = LiveRun(run_dir)
     while run.advance():                  # reads a piece of the file; False when there is no more
         ...
-    run.has_news()                        # is it worth while to read on? A glance, no more
+    run.has_news(after=None)              # is it worth while to read on? A glance, no more
     for event in run.events(after=None):  # or after the id of the last event a page has seen
         ...
 
@@ -34,6 +34,9 @@ from stepglass.report.stream import Place
 
 PIECE = 1 << 22  # bytes read at once
 LONGEST_LINE = 1 << 20
+LONGEST_HEAD = (
+    256  # of its first line: a file is known by it, since numbers of files are used again
+)
 LARGEST_BATCH = 1 << 20  # bytes of events handed out at once
 MOST_ROWS = 16_384  # in a message
 # Between two looks of the rules: short at first, when much changes, and longer each time; and never
@@ -101,8 +104,10 @@ class LiveRun:
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def has_news(self) -> bool:
-        """Has the file changed, or is it time to tell the story again?"""
+    def has_news(self, after: str | None) -> bool:
+        """Is there something that a page which has seen `after` is missing, or about to be?"""
+        if after != Seen(self._file, self._offset, self._story_number).id:
+            return True  # another page had it read
         try:
             size = os.stat(self._path).st_size
         except OSError:
@@ -129,8 +134,9 @@ class LiveRun:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return False
-        if status.st_ino != self._file or status.st_size < self._offset:
-            self._begin(file=status.st_ino)
+        identity = zlib.crc32(b"%d " % status.st_ino + file.readline(LONGEST_HEAD))
+        if identity != self._file or status.st_size < self._offset:
+            self._begin(file=identity)
         self._size = status.st_size
         file.seek(self._offset)
         data = file.read(PIECE)

@@ -15,7 +15,6 @@ from stepglass.explain import output, rules, show
 from stepglass.explain.finding import Finding
 from stepglass.explain.study import Part, Study, finite
 from stepglass.explain.words import LANGUAGES, Words
-from stepglass.report.stream import is_resumed
 from stepglass.units import printable
 
 Story = dict[str, Any]
@@ -136,7 +135,6 @@ def part_story(part: Part) -> dict[str, Any]:
     return {
         "first_iter": part.segment.first_iter,
         "last_iter": part.segment.last_iter,
-        "resumes": is_resumed(part.segment),
         "normal_ms": output.rounded(part.timing.normal_ms, 3),
         "stalls": stalls[:MOST_STALLS],
         "ledger": None

@@ -69,12 +69,12 @@ def messages(
         here = start if number == start.segment else Place(number)
         there = end if number == end.segment else whole(number, segment)
         columns = rows_of(segment).slice(here.rows, there.rows)
-        if parts is not None and not segment.phases:
+        if parts is not None and not segment.phases and "time_ms" in columns:
             columns = {**columns, **reconstructed(parts[number], columns)}
         yield {
             "segment": number,
             "after": [here.rows, here.evals, here.saves, here.events],
-            "resumes": is_resumed(segment),
+            "resumes": is_resumed(log, number),
             "count": there.rows - here.rows,
             "columns": {
                 name: pack(columns[name])
@@ -117,11 +117,15 @@ def is_sent(name: str, column: Numbers) -> bool:
     return name == "iter" or (name in SENT and bool(np.isfinite(column).any()))
 
 
-def is_resumed(segment: Segment) -> bool:
-    """It goes on where the one before was, rather than beginning anew."""
-    if segment.facts.get("init_from") == "resume" or segment.setting("init_from") == "resume":
-        return True
-    return bool(segment.first_iter)
+def is_resumed(log: Log, number: int) -> bool:
+    """Does a segment go on where the one before was, rather than begin anew?"""
+    if number == 0:
+        return False
+    segment, before = log.segments[number], log.segments[number - 1]
+    stated = segment.facts.get("init_from") or segment.setting("init_from")
+    if stated is not None:
+        return bool(stated == "resume")
+    return (segment.first_iter or 0) > (before.first_iter or 0)
 
 
 def sample_of(event: Event) -> list[Any] | None:
@@ -130,7 +134,7 @@ def sample_of(event: Event) -> list[Any] | None:
     text = detail.get("text") if isinstance(detail, dict) else None
     if event.name != "sample" or not isinstance(text, str):
         return None
-    return [event.iter, text[:LONGEST_SAMPLE]]
+    return [event.iter if type(event.iter) is int else None, text[:LONGEST_SAMPLE]]
 
 
 def reconstructed(part: Part, columns: dict[str, Numbers]) -> dict[str, Numbers]:

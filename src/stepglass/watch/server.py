@@ -74,8 +74,8 @@ class Feed:
             self._next_read = 0.0 if is_more else time.monotonic() + POLL_S / 2
         return self._run.events(after)
 
-    def has_news(self) -> bool:
-        return self._run.has_news()
+    def has_news(self, after: str | None) -> bool:
+        return self._run.has_news(after)
 
     def is_behind(self) -> bool:
         """Is there more to read at once?"""
@@ -114,7 +114,7 @@ async def _chunks(feed: Feed, after: str | None, stopping: asyncio.Event) -> Asy
             return
         else:
             await _pause(POLL_S, stopping)
-            while not (stopping.is_set() or feed.has_news() or _is_quiet(last_sent)):
+            while not (stopping.is_set() or feed.has_news(after) or _is_quiet(last_sent)):
                 await _pause(GLANCE_S, stopping)
 
 

@@ -20,12 +20,15 @@ class View {
     let [low, high] = [Infinity, -Infinity];
     for (const run of this.runs) {
       for (const segment of run.segments) {
+        const evals = this.axis === "iter" ? segment.shownEvals : [];
+        if (evals.length) { // one may come after the last update
+          low = Math.min(low, evals[0][0]);
+          high = Math.max(high, evals.at(-1)[0]);
+        }
         if (!segment.count) continue;
         const x = segment.x(this.axis);
         low = Math.min(low, this.axis === "time" ? 0 : x[0]);
         high = Math.max(high, x[segment.count - 1]);
-        const last = segment.shownEvals.at(-1); // the one after the last update
-        if (last && this.axis === "iter") high = Math.max(high, last[0]);
       }
     }
     if (!(low < high)) return Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
@@ -321,11 +324,18 @@ class Chart {
     }
     const pen = this.canvas.getContext("2d");
     this.inside(pen, () => {
-      lines.forEach((line, i) => this.drawRows(pen, line, this.drawn.counts[i] - 1));
+      lines.forEach((line, i) => this.drawRows(pen, line, this.lastDrawn(line, this.drawn.counts[i] - 1)));
       this.spec.marks?.(this.view, this, pen, this.drawn.rows);
     });
     this.drawn = { ...this.drawn, ...this.counted(lines) };
     return undefined;
+  }
+
+  // The row that a line goes on from: where it has gaps, the last that is a number.
+  lastDrawn(line, row) {
+    const isDrawn = (value) => Number.isFinite(value) && !(this.isLog && value <= 0);
+    while (line.joins && row > 0 && !isDrawn(line.y[row])) row -= 1;
+    return row;
   }
 
   // Is there more to see than a part of a pixel?

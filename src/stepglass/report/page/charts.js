@@ -27,7 +27,9 @@ function runColor(view, run, alone) {
 }
 
 function* segments(view) {
-  for (const run of view.runs) for (const segment of run.segments) if (segment.count) yield segment;
+  for (const run of view.runs) {
+    for (const segment of run.segments) if (segment.count || segment.evals.length) yield segment;
+  }
 }
 
 // A run that was begun anew in the same log stands back behind the last one.
@@ -361,14 +363,15 @@ class Shares extends Chart {
   // Time by phase in each bin of the axis.
   count() {
     const [from, to] = this.range;
-    const rows = [...segments(this.view)].map((segment) => {
+    const rows = [...segments(this.view)].filter((segment) => segment.count).map((segment) => {
       const x = segment.x(this.view.axis);
       return lowerBound(x, segment.shown, to) - lowerBound(x, segment.shown, from) + 1;
     });
-    const bins = Math.max(1, Math.min(160, Math.floor(this.plotWidth / 5), ...rows));
+    const bins = Math.max(1, Math.min(160, Math.floor(this.plotWidth / 5), Math.max(...rows)));
     const sums = new Map();
     const totals = new Float64Array(bins);
     for (const segment of segments(this.view)) {
+      if (!segment.count) continue;
       const x = segment.x(this.view.axis);
       const edges = Array.from({ length: bins }, (_, bin) =>
         lowerBound(x, segment.shown, from + ((to - from) * bin) / bins));
@@ -376,9 +379,12 @@ class Shares extends Chart {
       for (const name of segment.phases) {
         const [data, phase] = [segment.columns[name].data, name.slice("phase:".length)];
         if (!sums.has(phase)) sums.set(phase, new Float64Array(bins));
+        // A log that prints every tenth iteration: the nine before it were steps as well.
+        const iters = segment.column("iter");
+        const times = phase === "step" ? (row) => (row ? Math.max(1, iters[row] - iters[row - 1]) : 1) : () => 1;
         for (let bin = 0; bin < bins; bin += 1) {
           let sum = 0;
-          for (let row = edges[bin]; row < edges[bin + 1]; row += 1) sum += data[row];
+          for (let row = edges[bin]; row < edges[bin + 1]; row += 1) sum += data[row] * times(row);
           sums.get(phase)[bin] += sum;
           totals[bin] += sum;
         }

@@ -18,7 +18,7 @@ function toolbar() {
     make("option", { value: "time", selected: view.axis === "time" }, say("page-axis-time")));
   axis.setAttribute("aria-label", say("page-axis"));
   axis.id = "axis";
-  axis.disabled = !view.runs.some((run) => run.has("time_ms"));
+  axis.disabled = !hasTimes();
   axis.addEventListener("change", () => { view.axis = axis.value; view.show(null); });
   const slider = make("input", { type: "range", min: 0, max: 99, value: 100 * view.smoothing, id: "smoothing" });
   slider.addEventListener("input", () => { view.smoothing = slider.value / 100; charts.loss.ask(); });
@@ -33,6 +33,10 @@ function toolbar() {
     make("label", {}, say("page-smoothing"), slider),
     make("output", { id: "range" }),
   ];
+}
+
+function hasTimes() {
+  return view.runs.some((run) => run.has("time_ms"));
 }
 
 function showRange() {
@@ -235,6 +239,7 @@ function follow(url) {
     view.isLive = run.story?.state.name === "running";
     if (isNews) news();
     legendsIfNew();
+    document.getElementById("axis").disabled = !hasTimes();
     if (isReset || wasLive !== view.isLive) view.changed(); else view.grown();
     const wasReset = isReset;
     isNews = isReset = false;
@@ -249,9 +254,13 @@ function follow(url) {
   let working = Promise.resolve();
   const on = (name, act) => source.addEventListener(name, (event) => {
     // One after the other: a column takes a moment to be read.
-    working = working.then(() => act(JSON.parse(event.data))).then(() => { seen = event.lastEventId; soon(); });
+    working = working.then(() => act(JSON.parse(event.data)))
+      .then(() => { seen = event.lastEventId; soon(); })
+      .catch((error) => console.error(error)); // what comes next may be better
   });
   const connect = () => {
+    source?.close();
+    if (document.hidden) return; // whoever looks at it connects it
     source = new EventSource(seen ? `${url}?after=${encodeURIComponent(seen)}` : url);
     source.addEventListener("open", () => connection("page-live"));
     source.addEventListener("error", () => {
@@ -265,7 +274,7 @@ function follow(url) {
   connect();
   // Browsers keep few connections: a page that nobody looks at gives its one back.
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) source.close();
+    if (document.hidden) source?.close();
     else { connect(); soon(); }
   });
 }
@@ -296,7 +305,7 @@ async function listRuns() {
     }
     const rows = runs.map((run) => make("tr", {},
       make("th", { scope: "row" }, make("a", { href: `/run/${run.id}` }, run.name)),
-      make("td", {}, stateText({ ...run, left_ms: null })),
+      make("td", {}, stateText({ ...run, name: run.state, left_ms: null })),
       make("td", {}, loss(run.best_val_loss))));
     const head = make("tr", {}, ...["page-run", "page-state", "page-outcome-best"].map((key) =>
       make("th", { scope: "col" }, say(key))));

@@ -113,7 +113,7 @@ class Segment {
 
   // Where an iteration is on the axis.
   xAt(iter, axis) {
-    if (axis !== "time") return iter;
+    if (axis !== "time" || !this.count) return iter;
     const row = lowerBound(this.column("iter"), this.count, iter);
     return this.elapsed.data[Math.min(row, this.count - 1)];
   }

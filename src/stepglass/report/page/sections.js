@@ -112,7 +112,7 @@ function table(rows, className = "settings") {
 
 function fact(key, value) {
   if (typeof value !== "number") return value;
-  if (key === "time") {
+  if (key === "time" && Math.abs(value) < 8e12) {
     const style = { dateStyle: "long", timeStyle: "short" };
     return new Intl.DateTimeFormat(language, style).format(new Date(value * 1000));
   }
