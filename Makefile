@@ -44,11 +44,12 @@ types: $(VENV)/.installed-dev
 check: lint types test
 
 ## speed, as ratios measured in one run; set NANOGPT_DIR to a checkout of nanoGPT to measure against it
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-dev browser
 	$(BIN)/stepglass bench --out=bench.json
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/checkpoint.py
+	$(BIN)/python benchmarks/page.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
