@@ -26,6 +26,7 @@ from typing import Any, Protocol
 from stepglass.clock import PHASES, STEP_PHASES
 from stepglass.errors import ConfigError, os_reason
 from stepglass.runlog import Record
+from stepglass.units import finite
 
 # What is imported, and a name that it must have: wandb leaves a folder ./wandb behind, which Python
 # takes for an empty package where the real one is missing.
@@ -50,16 +51,6 @@ class Logger(Protocol):
 
 
 # -- numbers ------------------------------------------------------------------------------------
-
-
-def number(value: Any) -> float | None:
-    """A finite number, or None: unknown stays unknown."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # a whole number that no float can hold
-        return None
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -90,15 +81,15 @@ def scalars(record: Record, last_iter: Record) -> dict[str, float]:
         }
     else:
         found = {}
-    return {tag: known for tag, value in found.items() if (known := number(value)) is not None}
+    return {tag: known for tag, value in found.items() if (known := finite(value)) is not None}
 
 
 def _of_iteration(record: Record) -> dict[str, Any]:
     phases = table(record.get("phases"))
     # A GPU's own clock says what a step took; the host's says what it took to queue it.
     timed = table(record.get("device_phases")) or phases
-    step_ms = sum(number(timed.get(name)) or 0.0 for name in STEP_PHASES)
-    tokens = number(record.get("tokens"))
+    step_ms = sum(finite(timed.get(name)) or 0.0 for name in STEP_PHASES)
+    tokens = finite(record.get("tokens"))
     return {
         "loss": record.get("loss"),
         "lr": record.get("lr"),
@@ -112,7 +103,7 @@ def _of_iteration(record: Record) -> dict[str, Any]:
 
 
 def _percent(share: Any) -> float | None:
-    known = number(share)
+    known = finite(share)
     return None if known is None else 100 * known
 
 
@@ -127,13 +118,13 @@ class TimeOfDay:
 
     def of(self, record: Record) -> float:
         """Call with every record, in order."""
-        seconds = (number(record.get("wall_ms")) or 0.0) / 1000
+        seconds = (finite(record.get("wall_ms")) or 0.0) / 1000
         if record["kind"] == "start":
-            self._last_iter_at = number(record.get("time")) or self._last_iter_at
+            self._last_iter_at = finite(record.get("time")) or self._last_iter_at
             self._since_s = 0.0
         elif record["kind"] == "event" and record.get("name") == "warmup":
             # Iteration 0's window holds the start-up, which was over when the log's time was read.
-            startup_ms = number(table(record.get("detail")).get("startup_ms")) or 0.0
+            startup_ms = finite(table(record.get("detail")).get("startup_ms")) or 0.0
             self._last_iter_at -= startup_ms / 1000
         elif record["kind"] == "iter":
             self._last_iter_at += seconds
@@ -212,7 +203,7 @@ class Rows:
 
     def _is_shown(self, record: Record) -> bool:
         self._last_iter = record
-        self._since_row_ms += number(record.get("wall_ms")) or 0.0
+        self._since_row_ms += finite(record.get("wall_ms")) or 0.0
         if record["iter"] % self._log_interval or self._since_row_ms < ROW_GAP_MS:
             return False
         self._since_row_ms = 0.0

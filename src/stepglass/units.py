@@ -3,6 +3,9 @@
 Unknown is `None` and prints `n/a`, never 0 or infinity.
 """
 
+import math
+from typing import Any
+
 UNKNOWN = "n/a"
 
 
@@ -109,3 +112,13 @@ def shown(value: object) -> str:
         return f"a number of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def finite(value: Any) -> float | None:
+    """A number that can be calculated with, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None

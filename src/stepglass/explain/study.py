@@ -12,6 +12,7 @@ from stepglass.explain.mfu import Mfu
 from stepglass.explain.timing import Timing
 from stepglass.logs.log import Eval, Event, Log, Segment
 from stepglass.logs.table import Column
+from stepglass.units import finite
 
 # Training tokens of data sets that everyone prepares the same way.
 KNOWN_DATASETS = {
@@ -19,16 +20,6 @@ KNOWN_DATASETS = {
     "shakespeare": 301_966,
     "openwebtext": 9_035_582_198,
 }
-
-
-def finite(value: Any) -> float | None:
-    """A number that can be calculated with, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
 
 
 @dataclass

@@ -17,7 +17,7 @@ from stepglass.logs.table import Block, Table
 
 Numbers = npt.NDArray[Any]
 
-EXACT = ("iter", "line", "stamp")
+EXACT = ("iter", "line")
 DRAWN = (
     *EXACT,
     "loss",
@@ -27,7 +27,6 @@ DRAWN = (
     "lr",
     "grad_norm",
     "tok_s",
-    "data_ms",
     "memory_bytes",
 )
 PHASE = "phase:"

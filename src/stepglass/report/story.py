@@ -13,9 +13,9 @@ from typing import Any
 from stepglass import lock
 from stepglass.explain import output, rules, show
 from stepglass.explain.finding import Finding
-from stepglass.explain.study import Part, Study, finite
+from stepglass.explain.study import Part, Study
 from stepglass.explain.words import LANGUAGES, Words
-from stepglass.units import printable
+from stepglass.units import finite, printable
 
 Story = dict[str, Any]
 Texts = dict[str, str]  # by language
