@@ -49,6 +49,7 @@ bench: $(VENV)/.installed-dev browser
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/checkpoint.py
+	$(BIN)/python benchmarks/explain.py
 	$(BIN)/python benchmarks/page.py
 
 format: $(VENV)/.installed-dev
@@ -67,8 +68,10 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/.installed

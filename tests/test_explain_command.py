@@ -10,13 +10,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from fluent.runtime import FluentBundle, FluentResource
 from fluent.syntax import FluentParser, ast, visitor
 
 from helpers import prepare_tiny, train_tiny
 from nanogpt_run import Run
 from stepglass.cli import main
 from stepglass.explain import rules
-from stepglass.explain.words import LANGUAGES, Words, catalogue
+from stepglass.explain.words import COUNTED, LANGUAGES, Words, catalogue
 from test_explain_nanogpt import EVERY_OTHER, LAST_LINES, SLOW_ITERATIONS, STALLED, V100
 
 ROOT = Path(__file__).parents[1]
@@ -121,6 +122,24 @@ def test_every_rule_has_its_words(lang):
     assert {f"rule-{rule}-{part}" for rule in rules.RULES for part in ("title", "text")} <= keys
     limits = {"cannot-" + key.replace(".", "-") for key in rules.FORMAT_LIMITS}
     assert limits <= keys
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 1_234_567])
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_sentence_reads_as_fluents_own_runtime_has_it(lang, count):
+    words = Words(lang)
+    bundle = FluentBundle([lang], use_isolating=False)
+    bundle.add_resource(FluentResource(catalogue(lang)))
+    for key, source in words.sources().items():
+        variants = [*re.findall(r"\[([a-z][\w-]*)\]", source), "another"]
+        for variant in variants:
+            values: dict[str, object] = dict.fromkeys(re.findall(r"\$(\w+)", source), variant)
+            values |= {name: count for name in COUNTED if name in values}
+            expected, errors = bundle.format_pattern(bundle.get_message(key).value, values)
+            assert not errors, key
+            assert words.text(key, **values) == " ".join(
+                line.strip() for line in str(expected).split("\n")
+            )
 
 
 def test_numbers_are_written_as_the_language_writes_them():

@@ -14,12 +14,22 @@ ROOT = Path(stepglass.__file__).parent
 # Lowest first. A module may import from lower layers and from its own line's left.
 LAYERS: list[list[str]] = [
     ["errors", "units"],
-    ["fileops", "clock", "settings", "stop", "devices", "lock", "interval", "eval_schedule"],
+    [
+        "fileops",
+        "clock",
+        "settings",
+        "stop",
+        "devices",
+        "lock",
+        "interval",
+        "eval_schedule",
+        "hostmemory",
+    ],
     ["atomic", "nanogpt_config", "runlog", "ledger"],
     ["loggers"],
     ["checkpoint_dir"],
     ["runs"],
-    ["logs.record", "logs.source", "logs.table"],
+    ["logs.record", "logs.source", "logs.table", "logs.notable"],
     ["logs.fast", "logs.stretch"],
     ["logs.common", "logs.nanogpt", "logs.log"],
     [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 import tracemalloc
 from pathlib import Path
 
@@ -138,6 +139,7 @@ def test_the_fast_way_and_the_slow_way_read_the_same():
     [
         "iter 5: loss 1.25, time 3.125ms, mfu 7.5%",  # other numbers of decimals
         "iter 123456789012: loss 0.0001, time 99999.99ms, mfu 0.01%",
+        "iter 7: loss 123456789.123456, time 0.1ms, mfu 100.00%",  # as many as a double holds
     ],
 )
 def test_the_fast_way_takes_any_number_of_digits(line):
@@ -145,9 +147,7 @@ def test_the_fast_way_takes_any_number_of_digits(line):
     assert block is not None
     slow = read(line + "\n")
     for name in ("iter", "loss", "time_ms", "mfu"):
-        assert block.take(fast.ALL)[name][7] == pytest.approx(
-            slow.segments[0].table.column(name)[0]
-        )
+        assert block.take(fast.ALL)[name][7] == slow.segments[0].table.column(name)[0]
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,69 @@ def test_the_fast_way_takes_any_number_of_digits(line):
         "iter 5: loss 1.25.00, time 3.12ms, mfu 7.50%",
         "iter 1111111111111111111: loss 1.2500, time 3.12ms, mfu 7.50%",
         "it2er 5: loss 1.2500, time 3.12ms, mfu 7.50%",
+        *(f"iter {c}: loss 1.2500, time 3.12ms, mfu 7.50%" for c in "/:*?x "),
+        *(f"iter 5: loss 1.25{c}0, time 3.12ms, mfu 7.50%" for c in "/:*?x "),
+        "iter 5: loss 1.25\xff0, time 3.12ms, mfu 7.50%",
+        "iter 5: loss 1.2500, time 3.12ms, mfu 7.50&",
     ],
 )
 def test_the_fast_way_leaves_what_it_cannot_be_sure_of(line):
     ordinary = "iter 5: loss 1.2500, time 3.12ms, mfu 7.50%\n" * 20
     block = fast.read((ordinary + line + "\n").encode())
     assert block is None or [text.decode() for _, text in block.slow] == [line]
+
+
+def test_the_fast_way_reads_lines_of_many_layouts_in_their_order():
+    around = random.Random(3)
+    lines = []
+    for i in range(2000):
+        time = around.choice([9.99, 10.01, 123.4, 8.125, 4321.0])
+        lines.append(f"iter {i}: loss {around.uniform(0, 20):.3f}, time {time}ms, mfu {i / 7:.2f}%")
+        if i % 9 == 0:
+            lines.append(f"step {i}: train loss {i / 3:.1f}, val loss 2.5")
+        if i % 18 == 0:
+            lines.append(f"saving checkpoint to out-{i}")
+    text = "\n".join(lines) + "\n"
+    log = read(text)
+    one_by_one = recognise.Intake()
+    for line in text.encode().splitlines(keepends=True):
+        one_by_one.feed(line)
+    expected = one_by_one.log().segments[0]
+    segment = log.segments[0]
+    for name in ("line", "iter", "loss", "time_ms", "mfu", "prev_mfu", "n"):
+        np.testing.assert_array_equal(segment.table.column(name), expected.table.column(name))
+    assert segment.evals == expected.evals
+    assert [(s.line, s.iter) for s in segment.saves] == [(s.line, s.iter) for s in expected.saves]
+    assert list(segment.save_iters) == list(expected.save_iters)
+
+
+def test_a_checkpoint_belongs_to_the_evaluation_before_it_though_a_block_ends_between():
+    ordinary = "".join(f"iter {i}: loss 2.0000, time 3.00ms, mfu 5.00%\n" for i in range(100, 150))
+    intake = recognise.Intake()
+    intake.feed((ordinary + "step 150: train loss 2.0, val loss 2.1\n").encode())
+    later = "".join(f"iter {i}: loss 2.0000, time 3.00ms, mfu 5.00%\n" for i in range(150, 200))
+    intake.feed(("saving checkpoint to out\n" + later).encode())
+    segment = intake.log().segments[0]
+    assert [(e.iter, e.save_line) for e in segment.evals] == [(150, 52)]
+    assert [(s.line, s.iter) for s in segment.saves] == [(52, 150)]
+
+
+def test_the_best_and_the_last_of_many_evaluations_are_kept(monkeypatch):
+    monkeypatch.setattr(Table, "most_notes", 20)
+    losses = [3.0] * 500
+    losses[333], losses[499] = 1.5, 2.75
+    lines = []
+    for i, loss in enumerate(losses):
+        lines.append(f"step {i}: train loss 3.0000, val loss {loss:.4f}")
+        lines.append(f"iter {i}: loss 3.0000, time 3.00ms, mfu 5.00%")
+    text = ("\n".join(lines) + "\n").encode()
+    intake = recognise.Intake()
+    for start in range(0, len(lines), 100):
+        intake.feed(b"".join(text.splitlines(keepends=True)[start : start + 100]))
+    evals = intake.log().segments[0].evals
+    assert len(evals) <= 22
+    assert min(evals, key=lambda e: e.val).iter == 333
+    assert evals[-1].iter == 499
 
 
 def test_a_long_log_is_thinned_but_keeps_every_spike_and_all_sums():
@@ -260,7 +317,7 @@ def test_a_last_line_of_nothing_but_digits_breaks_nothing():
 
 
 def test_which_iterations_were_boundaries_is_known_however_many_there_are(monkeypatch):
-    monkeypatch.setattr("stepglass.logs.log.MOST_NOTES", 20)
+    monkeypatch.setattr(Table, "most_notes", 20)
     run = Run(num_iters=400, eval_interval=5)
     segment = read(run.text).segments[0]
     assert len(segment.evals) <= 21

@@ -315,7 +315,10 @@ def _write_samples(
 def explain(argv: list[str]) -> None:
     """Say what a log means."""
     gc.set_threshold(200_000)  # a long log is many small objects, and none in a circle
+    from stepglass import hostmemory  # noqa: PLC0415
     from stepglass.explain import command  # noqa: PLC0415
+
+    hostmemory.keep_freed_memory()
 
     if wants_help(argv):
         print("usage: stepglass explain LOG|RUN|- [--key=value ...]\n")

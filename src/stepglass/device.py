@@ -5,11 +5,9 @@ module that asks torch about hardware. What it does for CUDA and MPS is thin on 
 docs/unverified.md lists what was never run on one.
 """
 
-import ctypes
 import importlib.util
 import mmap
 import os
-import platform
 import shutil
 import subprocess
 import time
@@ -284,18 +282,6 @@ def pick(cfg: TrainConfig) -> Device:
             f"dtype: {dtype_name}: {dtype_reason}",
         ),
     )
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc to keep what is freed for the next step, where a CPU trains.
-
-    By default it hands every large tensor back to the system, which then clears each page again at
-    the next step: 4 % to 13 % of a step here, and more after an evaluation (docs/decisions.md).
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no mapping of its own for a large block
-        libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: never give the top of the heap back
 
 
 def device_name(device: torch.device) -> str:

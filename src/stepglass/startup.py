@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from stepglass import atomic, checkpoint, checkpoint_dir, clock, device, interval, loggers, units
+from stepglass import (
+    atomic,
+    checkpoint,
+    checkpoint_dir,
+    clock,
+    device,
+    hostmemory,
+    interval,
+    loggers,
+    units,
+)
 from stepglass.checkpoint_dir import Retention
 from stepglass.clock import PhaseClock
 from stepglass.config import EXACT_KEYS, TrainConfig
@@ -62,7 +72,7 @@ def set_up(
     refuse_what_cannot_fit(cfg, shape, chosen)
     run_dir, lock = open_run_dir(cfg, data.folder, console)
     if chosen.type == "cpu":
-        device.keep_freed_memory()
+        hostmemory.keep_freed_memory()
     try:
         resumed = None
         if cfg.init_from == "resume":

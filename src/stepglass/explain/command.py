@@ -1,6 +1,5 @@
 """The `explain` command: finds the log, reads it, and writes what it means."""
 
-import json
 import os
 import stat
 import sys
@@ -67,8 +66,7 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
     found = rules.findings(result)
     if cfg.json:
-        answer = output.as_json(result, found, words)
-        say(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+        say(output.written(output.as_json(result, found, words)))
         return
     for line in show.lines(result, found, words, name):
         say(show.plain_spaces(line))

@@ -14,7 +14,7 @@ from stepglass import devices
 from stepglass.explain.timing import Timing, log_interval
 from stepglass.logs.log import Log, Segment
 from stepglass.logs.nanogpt import PEAK_TFLOPS
-from stepglass.logs.table import Column
+from stepglass.logs.table import Column, median
 
 KEEP = 0.9
 MOST_REPLAYED = 20_000
@@ -62,9 +62,9 @@ def measure(log: Log, segment: Segment, timing: Timing, device: str | None) -> M
         _unaverage(mfu, segment, timing)
     elif timing.normal_ms is not None and len(timing.ordinary) == len(column):
         chosen = column[known & timing.ordinary]
-        mfu.clean = float(np.median(chosen)) if len(chosen) else None
+        mfu.clean = median(chosen) if len(chosen) else None
     if mfu.clean is None and log.format != "nanogpt":
-        mfu.clean = float(np.median(column[known]))
+        mfu.clean = median(column[known])
     if mfu.clean is not None and mfu.assumed_tflops:
         mfu.achieved_tflops = mfu.clean / 100 * mfu.assumed_tflops
         if mfu.peak_tflops:

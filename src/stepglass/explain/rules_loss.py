@@ -8,7 +8,7 @@ from stepglass.explain.finding import Change, Finding, Number, nice
 from stepglass.explain.rules_speed import better_dtype
 from stepglass.explain.study import Part
 from stepglass.logs.log import Eval
-from stepglass.logs.table import Column
+from stepglass.logs.table import Column, median, medians
 
 BOTH_ENDS = 2.83  # two standard errors of a difference of two evaluations
 LEAST_RISE = 0.02
@@ -138,7 +138,7 @@ def _train_fell(part: Part, best: Eval, last: Eval) -> bool:
     iters, losses, _ = part.losses
     early = losses[(iters > 0.8 * best.iter) & (iters <= max(best.iter, 1))]
     late = losses[iters > best.iter + 0.8 * (last.iter - best.iter)]
-    return bool(len(early) and len(late) and np.median(late) < np.median(early))
+    return bool(len(early) and len(late) and median(late) < median(early))
 
 
 def _time_since(part: Part, iteration: int) -> float:
@@ -236,7 +236,7 @@ def nan_loss(part: Part) -> list[Finding]:
     after = times[is_plain & (iters >= (segment.nan_iter or 0))]
     faster = None
     if len(before) >= 3 and len(after) >= 2:
-        faster = 100 * (1 - float(np.median(after)) / float(np.median(before)))
+        faster = 100 * (1 - median(after) / median(before))
     last = segment.last_finite
     good = [s for s in segment.saves if s.line < segment.nan_line]
     dtype = str(part.setting("dtype") or "")
@@ -279,7 +279,7 @@ def smoothed(losses: Column, width: int = 9) -> Column:
     if len(losses) < width:
         return losses
     windows = np.lib.stride_tricks.sliding_window_view(losses, width)
-    middle = np.median(windows, axis=1)
+    middle = medians(windows)
     half = width // 2
     return np.concatenate([np.full(half, middle[0]), middle, np.full(half, middle[-1])])
 

@@ -6,6 +6,7 @@ import numpy as np
 from stepglass import devices
 from stepglass.explain.finding import Change, Finding, Number
 from stepglass.explain.study import Part
+from stepglass.logs.table import median
 
 SMALL_MODEL = 30e6
 SMALL_MICRO_BATCH = 16_384  # tokens
@@ -232,7 +233,7 @@ def data_bound(part: Part) -> list[Finding]:
             {
                 "data_share": data / work,
                 "total_ms": data,
-                "median_ms": float(np.median(known)) if len(known) else None,
+                "median_ms": median(known) if len(known) else None,
                 "worst_ms": float(np.max(known)) if len(known) else None,
             },
             [part.segment.first_line or 1, part.segment.last_line or 1],
@@ -290,7 +291,7 @@ def _tokens_disagree(part: Part) -> list[Finding]:
     known = np.flatnonzero(np.isfinite(rates) & np.isfinite(times) & (times > 0))
     if not stated or not len(known) or part.log.format == "litgpt":
         return []
-    implied = float(np.median(rates[known] * times[known] / 1000))
+    implied = median(rates[known] * times[known] / 1000)
     if implied <= 0 or 0.8 < implied / stated < 1.25:
         return []
     row = known[-1]

@@ -7,6 +7,7 @@ import numpy as np
 from stepglass.explain.finding import MOST_CITED, Change, Finding, nice
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike
+from stepglass.logs.table import median
 
 EVAL_BUDGET = 0.05
 SAVE_BUDGET = 0.01
@@ -182,7 +183,7 @@ def periodic_stall(part: Part) -> list[Finding]:
             {
                 "count": len(stalls),
                 "every": spacing,
-                "excess_ms": float(np.median(heights)),
+                "excess_ms": median(heights),
                 "total_ms": total,
             },
             [s.line for s in stalls] + [e.line for e in collected],
@@ -204,7 +205,7 @@ def regular_spacing(stalls: list[Spike]) -> int | None:
     if len(stalls) < 5:
         return None
     gaps = np.diff([s.iter for s in stalls])
-    middle = float(np.median(gaps))
+    middle = median(gaps)
     if middle < 2 or float(np.mean(np.abs(gaps - middle) <= 0.2 * middle)) < 0.75:
         return None
     return round(middle)
@@ -254,10 +255,10 @@ def slowdown(part: Part) -> list[Finding]:
     if len(chosen) < 60:
         return []
     parts = np.array_split(chosen, 10)
-    medians = np.array([np.median(times[p]) for p in parts])
+    medians = np.array([median(times[p]) for p in parts])
     noise = (part.timing.sigma_ms or 0.0) / math.sqrt(len(parts[0]))
     early, late = float(medians[:3].max()), float(medians[-3:].min())
-    first, last = float(np.median(medians[:3])), float(np.median(medians[-3:]))
+    first, last = median(medians[:3]), median(medians[-3:])
     if late <= early or last < 1.05 * first or last - first < 6 * noise:
         return []
     jump = int(np.argmax(np.diff(medians)))

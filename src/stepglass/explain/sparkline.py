@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stepglass.logs.table import Column
+from stepglass.logs.table import Column, median
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -18,7 +18,7 @@ def sparkline(values: Column, width: int = 60, log: bool = False) -> str:
     if not len(values):
         return ""
     bins = np.array_split(values, min(width, len(values)))
-    middle = float(np.median(values))
+    middle = median(values)
     heights = np.array([b[np.argmax(np.abs(b - middle))] for b in bins])
     low, high = float(heights.min()), float(heights.max())
     if high <= low:

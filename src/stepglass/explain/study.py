@@ -11,7 +11,7 @@ from stepglass.explain import mfu, spent, timing
 from stepglass.explain.mfu import Mfu
 from stepglass.explain.timing import Timing
 from stepglass.logs.log import Eval, Event, Log, Segment
-from stepglass.logs.table import Column
+from stepglass.logs.table import Column, median
 from stepglass.units import finite
 
 # Training tokens of data sets that everyone prepares the same way.
@@ -67,14 +67,14 @@ class Part:
         losses = self.losses[1]
         if len(losses) < 8:
             return None
-        return float(np.median(np.abs(np.diff(losses)))) / 0.954
+        return median(np.abs(np.diff(losses))) / 0.954
 
     @cached_property
     def val_se(self) -> float | None:
         """The standard error of an evaluation: printed, or from the noise of a batch."""
         printed = [e.val_se for e in self.evals if e.val_se is not None]
         if printed:
-            return float(np.median(printed))
+            return median(printed)
         num = self.number_setting("eval_iters")
         if self.loss_sigma is None or not num or num < 1 or self.log.format != "nanogpt":
             return None

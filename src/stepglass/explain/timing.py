@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepglass.logs.log import Eval, Log, Segment
-from stepglass.logs.table import Column
+from stepglass.logs.table import Column, median, medians
 
 SLOW = 1.5  # times the normal iteration
 SIGMAS = 8.0
@@ -131,7 +131,7 @@ def reconstruct(
         values = timing.times[ordinary]
         timing.normal_ms = typical(values)
         near = values[values < 2 * SLOW * timing.normal_ms]  # of few lines one may be a stall
-        timing.sigma_ms = 1.4826 * float(np.median(np.abs(near - timing.normal_ms)))
+        timing.sigma_ms = 1.4826 * median(np.abs(near - timing.normal_ms))
         local = _local_normal(timing.times, ordinary)
     elif normal_ms is not None and has_time.any():
         timing.normal_ms, timing.sigma_ms = normal_ms, 0.0
@@ -232,11 +232,12 @@ def eval_interval(segment: Segment) -> int | None:
 def log_interval(iters: Column) -> int | None:
     """Iterations between two printed ones, the usual."""
     steps = np.diff(iters)
-    steps = steps[steps > 0]
+    steps = np.sort(steps[steps > 0])
     if not len(steps):
         return None
-    values, counts = np.unique(steps, return_counts=True)
-    return int(values[counts.argmax()])
+    firsts = np.flatnonzero(np.diff(steps, prepend=0))
+    counts = np.diff(firsts, append=len(steps))
+    return int(steps[firsts[counts.argmax()]])
 
 
 def _inferred_evals(
@@ -282,10 +283,10 @@ def _local_normal(times: Column, ordinary: Mask) -> Column:
         return np.full(len(times), typical(times[rows]))
     whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few share their neighbours' figure
     parts = rows[:whole].reshape(-1, NEIGHBOURS)
-    medians = np.median(times[parts], axis=1)
+    middles = medians(times[parts])
     starts = parts[:, 0]
     which = np.maximum(np.searchsorted(starts, np.arange(len(times)), side="right") - 1, 0)
-    return medians[which]
+    return middles[which]
 
 
 def _warm_up_rows(iters: Column, slow: Mask, first: Mask, starts: bool) -> Mask:
@@ -314,7 +315,7 @@ def _find_stalls_at_boundaries(timing: Timing) -> None:
     usual = [s.excess_ms for s in timing.spikes if s.cause in ("eval", "eval+checkpoint")]
     if len(usual) < 3:
         return
-    middle = float(np.median(usual))
+    middle = median(usual)
     for index, spike in enumerate(timing.spikes):
         is_boundary = spike.cause in ("eval", "eval+checkpoint")
         if is_boundary and spike.excess_ms > MUCH_SLOWER * middle:
@@ -329,7 +330,7 @@ def _split(timing: Timing, segment: Segment) -> None:
     saved = [s for s in timing.spikes if s.cause == "eval+checkpoint"]
     both = plain + saved
     if both:
-        timing.boundary_ms = float(np.median([s.excess_ms for s in both]))
+        timing.boundary_ms = median([s.excess_ms for s in both])
     by_stamps = _by_timestamps(timing, segment, saved)
     has_contrast = bool(plain) and bool(saved)
     if by_stamps is not None and not (has_contrast and by_stamps.is_coarse):
@@ -337,9 +338,9 @@ def _split(timing: Timing, segment: Segment) -> None:
         timing.eval_ms, timing.save_ms = by_stamps.eval_ms, by_stamps.save_ms
     elif plain:
         timing.split_by = "contrast"
-        timing.eval_ms = float(np.median([s.excess_ms for s in plain]))
+        timing.eval_ms = median([s.excess_ms for s in plain])
         if saved:
-            with_save = float(np.median([s.excess_ms for s in saved]))
+            with_save = median([s.excess_ms for s in saved])
             timing.save_ms = max(0.0, with_save - timing.eval_ms)
     first = [s for s in timing.spikes if s.cause.startswith("warmup")]
     if first:
@@ -396,10 +397,10 @@ def _read_printed(timing: Timing, segment: Segment) -> None:
     """Trainers that print what an evaluation or a checkpoint took."""
     printed = [e.time_ms for e in segment.evals if e.time_ms is not None]
     if printed:
-        timing.eval_ms, timing.split_by = float(np.median(printed)), "printed"
+        timing.eval_ms, timing.split_by = median(printed), "printed"
     saves = [s.time_ms for s in segment.saves if s.time_ms is not None]
     if saves:
-        timing.save_ms = float(np.median(saves))
+        timing.save_ms = median(saves)
 
 
 def _stamped_ms(segment: Segment, timing: Timing, iters: Column) -> float | None:

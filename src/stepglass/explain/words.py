@@ -12,8 +12,10 @@ import os
 import re
 from pathlib import Path
 
+from babel import Locale
 from babel.numbers import format_decimal
-from fluent.runtime import FluentBundle, FluentResource
+from fluent.syntax import FluentParser
+from fluent.syntax import ast as fluent
 
 LANGUAGES = ("en", "de", "es", "fr")
 NBSP = "\u00a0"
@@ -29,8 +31,9 @@ class Words:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._bundle = FluentBundle([language], use_isolating=False)
+        self._locale = Locale(language)
         self._sources = messages(catalogue(language))  # parsed when they are needed: it takes time
+        self._patterns: dict[str, fluent.Pattern] = {}
 
     def has(self, key: str) -> bool:
         return key in self._sources
@@ -41,15 +44,46 @@ class Words:
 
     def text(self, key: str, **values: object) -> str:
         """The sentence of a key."""
-        if not self._bundle.has_message(key):
-            self._bundle.add_resource(FluentResource(self._sources[key]))
-        message = self._bundle.get_message(key)
-        assert message.value is not None, key
+        if key not in self._patterns:
+            message = FluentParser(with_spans=False).parse_entry(self._sources[key])
+            assert isinstance(message, fluent.Message), f"{self.language}: {key}"
+            assert message.value is not None, f"{self.language}: {key}"
+            self._patterns[key] = message.value
         arguments = {name: self.value(name, value) for name, value in values.items()}
-        text, errors = self._bundle.format_pattern(message.value, arguments)
-        if errors:
-            raise AssertionError(f"{self.language}: {key}: {errors}")
-        return " ".join(str(text).split(" ")) if "\n" not in str(text) else _joined(str(text))
+        lines = self._said(self._patterns[key], arguments).split("\n")
+        return " ".join(line.strip() for line in lines) if len(lines) > 1 else lines[0]
+
+    def _said(self, pattern: fluent.Pattern, arguments: dict[str, object]) -> str:
+        """Fluent's texts, variables and choices, which is all that the catalogues use of it: its
+        own runtime takes longer to load than a log to read, for the sake of dates."""
+        parts = []
+        for element in pattern.elements:
+            if isinstance(element, fluent.TextElement):
+                parts.append(element.value)
+                continue
+            expression = element.expression
+            if isinstance(expression, fluent.SelectExpression):
+                chosen = self._chosen(expression, arguments)
+                parts.append(self._said(chosen, arguments))
+            elif isinstance(expression, fluent.StringLiteral):
+                parts.append(expression.parse()["value"])
+            else:
+                assert isinstance(expression, fluent.VariableReference), type(expression)
+                value = arguments[expression.id.name]
+                parts.append(self.number(value, 0) if isinstance(value, int) else str(value))
+        return "".join(parts)
+
+    def _chosen(
+        self, choice: fluent.SelectExpression, arguments: dict[str, object]
+    ) -> fluent.Pattern:
+        """The variant whose name the value has, or the plural of its number."""
+        assert isinstance(choice.selector, fluent.VariableReference), type(choice.selector)
+        value = arguments[choice.selector.id.name]
+        name = self._locale.plural_form(value) if isinstance(value, int) else str(value)
+        for variant in choice.variants:
+            if isinstance(variant.key, fluent.Identifier) and variant.key.name == name:
+                return variant.value
+        return next(variant.value for variant in choice.variants if variant.default)
 
     def value(self, name: str, value: object) -> object:
         """A value as it stands in a sentence."""
@@ -151,10 +185,6 @@ def messages(source: str) -> dict[str, str]:
     """Each message's own text in a catalogue. It ends where the next one begins."""
     found = re.split(r"^(?=[a-z][\w-]* =)", source, flags=re.MULTILINE)
     return {text.split(" =", 1)[0]: text for text in found[1:]}
-
-
-def _joined(text: str) -> str:
-    return " ".join(line.strip() for line in text.split("\n"))
 
 
 def from_environment() -> str:

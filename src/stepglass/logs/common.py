@@ -12,35 +12,11 @@ and advice use the same words.
 import re
 from dataclasses import dataclass
 
+from stepglass.logs.notable import is_notable
 from stepglass.logs.record import NUMBER, Record, number
 
 LONGEST = 4096  # of a message
 LONGEST_DETAIL = 500
-# A line without any of these says nothing that is looked for here.
-MARKS = (
-    "emory",
-    "EXHAUSTED",
-    "oom",
-    "rror",
-    "xception",
-    "exc.",
-    "Traceback",
-    "KeyboardInterrupt",
-    "SIG",
-    "CANCELLED",
-    "dynamo",
-    "raph break",
-    "WON'T CONVERT",
-    "back to eager",
-    "real",
-    "lapsed",
-    "% cpu",
-    " cap",
-    ": Active",
-    "throttled",
-    "0000:",
-    "(UUID: ",
-)
 SOURCE = re.compile(
     r"""(?:[#@{]|f?["']|[\w.]+\(|[\w.\[\]]+\s*[-+*/|]?=(?!=)"""
     r"""|(?:def|class|return|raise|except|if|elif|assert|import|from|with|while|for|yield)\b)"""
@@ -117,12 +93,7 @@ GPU_LIST = re.compile(r"\bGPU \d+: (?P<name>[^()]{3,80}?) \(UUID: GPU-")
 
 def common(text: str) -> list[Record]:
     """What a line of any log says about the machine or the process, or nothing."""
-    for mark in MARKS:
-        if mark in text:
-            break
-    else:
-        return []
-    if SOURCE.match(text):
+    if not is_notable(text) or SOURCE.match(text):
         return []
     text = text[:LONGEST]
     for reading in (_memory, _compiler, _failure, _wall_clock, _throttle, _device):

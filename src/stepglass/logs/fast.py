@@ -1,88 +1,108 @@
 """nanoGPT's own lines, a block at a time: a million of them in the time of a few passes of memory.
 
 A log is read line by line in general. nanoGPT's lines are so common, and its logs so long, that it
-is worth reading them as a matrix. With its digits left out such a line is always the same text;
-where that holds, it is known which of its characters end a number, and the digits before those are
-weighed by their distance from the end.
+is worth reading them as columns. Lines that differ in nothing but their digits share a layout, and
+a log has few of those. A pattern is asked once a layout where the numbers stand; the digits are
+then taken from all its lines at once.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from stepglass.logs.source import BLOCK
 from stepglass.logs.table import Column, Rows
 
+Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
-SHAPE = b"iter : loss ., time .ms, mfu .%\n"
-STEP_SHAPE = b"step : train loss ., val loss .\n"
+WHOLE, DECIMAL = rb"(\d{1,15})", rb"(\d{1,9}\.\d{1,6})"  # a double holds no more than 15 digits
+ITER = re.compile(b"iter %b: loss %b, time %bms, mfu %b%%" % (WHOLE, DECIMAL, DECIMAL, DECIMAL))
+STEP = re.compile(b"step %b: train loss %b, val loss %b" % (WHOLE, DECIMAL, DECIMAL))
 SAVING = b"saving checkpoint to "
-MOST_DIGITS = 15  # a double holds no more
+SAME_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+NEWLINE = 10
+WORD = 8  # characters that are compared at once
+LONGEST = 200  # longer lines are none of these
+MOST_LAYOUTS = 8  # of one length; beyond that a line is read by itself
 WORTH_IT = 16
-MANY = SHAPE * (2 * BLOCK // len(SHAPE))
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a line's numbers stand: for each the places of its digits, and its decimals."""
+
+    numbers: tuple[tuple[tuple[int, ...], int], ...]
+
+
+@lru_cache(maxsize=1024)
+def layout_of(text: bytes, pattern: re.Pattern[bytes]) -> Layout | None:
+    """
+    >>> layout_of(b"step 00: train loss 0.00, val loss 0.0", STEP).numbers
+    (((5, 6), 0), ((20, 22, 23), 2), ((35, 37), 1))
+    """
+    found = pattern.fullmatch(text)
+    if found is None:
+        return None
+    numbers = []
+    for start, end in map(found.span, range(1, pattern.groups + 1)):
+        point = text.find(b".", start, end)
+        places = tuple(place for place in range(start, end) if place != point)
+        numbers.append((places, end - point - 1 if point >= 0 else 0))
+    return Layout(tuple(numbers))
+
+
+@dataclass
+class Group:
+    """The rows of one layout, and their texts: a line of the matrix each."""
+
+    layout: Layout
+    rows: Places
+    texts: Bytes
+
+    def column(self, number: int, rows: Rows) -> Column:
+        """The layout's `number`th number."""
+        places, decimals = self.layout.numbers[number]
+        value = self.texts[:, places[0]][rows].astype(np.int64)
+        for place in places[1:]:
+            value *= 10
+            value += self.texts[:, place][rows]
+        value -= int("1" * len(places)) * ord("0")  # of every digit, at once
+        return value / 10.0**decimals
 
 
 class Lines:
-    """Lines of one shape, and their numbers.
+    """Lines that one pattern describes, and their numbers."""
 
-    `places` are those of all characters that are no digits, `starts` where the lines begin among
-    them, `numbers` the lines' own; `ends` are the characters of the shape that end a number or its
-    whole part.
-    """
-
-    def __init__(
-        self,
-        data: npt.NDArray[np.uint8],
-        places: Places,
-        starts: Places,
-        numbers: Places,
-        ends: tuple[int, ...],
-    ) -> None:
-        self.numbers = numbers
-        self._data = data
-        self._after = {end: places[starts + end] for end in ends}
-        self._length = {end: self._after[end] - places[starts + (end - 1)] - 1 for end in ends}
-        self._num_digits = self._after[ends[-1]] - places[starts] - ends[-1]
+    def __init__(self, groups: list[Group]) -> None:
+        together = np.concatenate([np.empty(0, np.intp), *(group.rows for group in groups)])
+        order = np.argsort(together, kind="stable")
+        self.numbers = together[order]  # of the lines
+        self._groups = groups
+        self._ends = np.cumsum([len(group.rows) for group in groups])
+        self._order = order
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def are_sound(self) -> bool:
-        """Has every number digits, few enough, and is there no digit anywhere else?"""
-        lengths = list(self._length.values())
-        within = all(some.min() > 0 and some.max() <= MOST_DIGITS for some in lengths)
-        return within and bool((np.sum(lengths, axis=0) == self._num_digits).all())
-
-    def whole(self, end: int, rows: Rows) -> Column:
-        """The digits before the `end`th character of the shape."""
-        return self._digits(end, rows)[0]
-
-    def decimal(self, dot: int, rows: Rows) -> Column:
-        """A number whose decimal point is the `dot`th character of the shape."""
-        fraction, scale = self._digits(dot + 1, rows)
-        return self._digits(dot, rows)[0] + fraction / scale
-
-    def _digits(self, end: int, rows: Rows) -> tuple[Column, Column | float]:
-        """A number, and the power of ten beyond it."""
-        after, length = self._after[end][rows], self._length[end][rows]
-        longest, shortest = int(length.max()), int(length.min())
-        value = np.zeros(len(after))
-        for place in range(longest):
-            digit = self._data.take(after - (1 + place), mode="clip") - np.uint8(ord("0"))
-            if place >= shortest:
-                digit = np.where(place < length, digit, np.uint8(0))
-            value += digit * 10.0**place
-        return value, 10.0**longest if longest == shortest else np.power(10.0, length)
-
-
-ALL = slice(None)
-ITER_END, LOSS_DOT, TIME_DOT, MFU_DOT = (SHAPE.index(c) for c in (b":", b".,", b".m", b".%"))
-ENDS = (ITER_END, LOSS_DOT, LOSS_DOT + 1, TIME_DOT, TIME_DOT + 1, MFU_DOT, MFU_DOT + 1)
-STEP_END, TRAIN_DOT, VAL_DOT = (STEP_SHAPE.index(c) for c in (b":", b".,", b".\n"))
-STEP_ENDS = (STEP_END, TRAIN_DOT, TRAIN_DOT + 1, VAL_DOT, VAL_DOT + 1)
+    def column(self, number: int, rows: Rows) -> Column:
+        """The pattern's `number`th number in these rows."""
+        if isinstance(rows, slice):
+            parts = [group.column(number, ALL) for group in self._groups]
+            return np.concatenate(parts)[self._order][rows]
+        wanted = self._order[rows]
+        values = np.empty(len(wanted))
+        start = 0
+        for group, end in zip(self._groups, self._ends.tolist(), strict=True):
+            chosen = np.flatnonzero((wanted >= start) & (wanted < end))
+            values[chosen] = group.column(number, wanted[chosen] - start)
+            start = end
+        return values
 
 
 @dataclass
@@ -102,77 +122,114 @@ class Block:
 
     @cached_property
     def iters(self) -> Column:
-        return self.lines.whole(ITER_END, ALL)
+        return self.lines.column(0, ALL)
 
     @cached_property
     def times(self) -> Column:
-        return self.lines.decimal(TIME_DOT, ALL)
+        return self.lines.column(2, ALL)
 
     def mfu(self, rows: Rows) -> Column:
-        return self.lines.decimal(MFU_DOT, rows)
+        return self.lines.column(3, rows)
 
     def take(self, rows: Rows) -> dict[str, Column]:
         """The columns of these rows."""
         return {
             "line": (self.lines.numbers[rows] + self.first_line).astype(np.float64),
             "iter": self.iters[rows],
-            "loss": self.lines.decimal(LOSS_DOT, rows),
+            "loss": self.lines.column(1, rows),
             "time_ms": self.times[rows],
             "mfu": self.mfu(rows),
         }
 
 
 def read(block: bytes, first_line: int = 0) -> Block | None:
-    """Read a block of whole lines, or None if that is not worth it or not safe."""
+    """Read a block of whole lines, or None if that is not worth it."""
     data = np.frombuffer(block, np.uint8)
-    places = np.flatnonzero(data - np.uint8(ord("0")) > 9)
-    letters = data[places]
-    shape = letters.tobytes()
-    ends = np.flatnonzero(letters == 10)
+    ends = np.flatnonzero(data == NEWLINE)
+    if len(ends) and ends[-1] != len(data) - 1:  # the log's last line
+        ends = np.append(ends, len(data))
     if len(ends) < WORTH_IT:
         return None
     starts = np.concatenate([[0], ends[:-1] + 1])
-    is_iter = (ends - starts == len(SHAPE) - 1) & (letters[starts] == SHAPE[0])
-    iterations, others = np.flatnonzero(is_iter), np.flatnonzero(~is_iter)
-    if len(iterations) < WORTH_IT:
-        return None
-    steps, saves, slow = [], [], []
-    position = 0
-    for line, start, end in zip(
-        others.tolist(), starts[others].tolist(), ends[others].tolist(), strict=True
-    ):
-        if shape[position:start] != MANY[: start - position]:  # its length is right
-            return None
-        position = end + 1
-        text = shape[start:position]
-        if text == STEP_SHAPE:
-            steps.append(line)
+    iterations, steps = [], []
+    saves = np.zeros(len(ends), bool)
+    slow = np.ones(len(ends), bool)
+    for text, rows, texts in _alike(block, starts, ends):
+        if layout := layout_of(text, ITER):
+            iterations.append(Group(layout, rows, texts))
+        elif layout := layout_of(text, STEP):
+            steps.append(Group(layout, rows, texts))
         elif text.startswith(SAVING):
-            saves.append(first_line + line)
+            saves[rows] = True
         else:
-            before = int(places[start - 1]) + 1 if line else 0
-            slow.append((line, block[before : int(places[end])]))
-    rest = shape[position : int(ends[-1]) + 1]
-    if rest != MANY[: len(rest)]:
+            continue
+        slow[rows] = False
+    lines = Lines(iterations)
+    if len(lines) < WORTH_IT:
         return None
-    num_lines = len(ends)
-    if not block.endswith(b"\n"):  # the log's last line
-        slow.append((num_lines, block[int(places[ends[-1]]) + 1 :]))
-        num_lines += 1
-    lines = Lines(data, places, starts[iterations], iterations, ENDS)
-    chosen = np.array(steps, np.intp)
-    step_lines = Lines(data, places, starts[chosen], chosen, STEP_ENDS)
-    if not lines.are_sound() or (steps and not step_lines.are_sound()):
-        return None
-    evals = _evaluations(step_lines, first_line) if steps else {}
-    return Block(lines, evals, saves, slow, num_lines, first_line)
+    return Block(
+        lines=lines,
+        evals=_evaluations(Lines(steps), first_line) if steps else {},
+        saves=(np.flatnonzero(saves) + first_line).tolist(),
+        slow=[(n, block[starts[n] : ends[n]]) for n in np.flatnonzero(slow).tolist()],
+        num_lines=len(ends),
+        first_line=first_line,
+    )
+
+
+def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, Places, Bytes]]:
+    """Lines that differ in their digits alone: the text with 0 for each, the lines, their texts."""
+    padded = block + bytes(WORD)
+    lengths = np.minimum(ends - starts, LONGEST + 1)
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
+        if not 0 < length <= LONGEST:
+            continue
+        rows = np.flatnonzero(lengths == length)
+        width = -(-length // WORD) * WORD
+        shape = (len(padded) - width + 1, width)
+        windows = np.ndarray(shape, np.uint8, padded, strides=(1, 1))  # one for each place
+        texts = windows[starts[rows]]
+        for _ in range(MOST_LAYOUTS):
+            text = texts[0, :length].tobytes()
+            is_alike = _differ_in_digits_alone(texts, text)
+            if is_alike.all():
+                yield text.translate(SAME_DIGIT), rows, texts
+                break
+            yield text.translate(SAME_DIGIT), rows[is_alike], texts[is_alike]
+            rows, texts = rows[~is_alike], texts[~is_alike]
+
+
+def _differ_in_digits_alone(texts: Bytes, text: bytes) -> Mask:
+    """Which texts have a digit wherever `text` has one, and its characters elsewhere.
+
+    Eight characters at a time. d & (d + 6) begins with the bits of "0" for a digit d and for no
+    other character; where `text` has none, nothing is added, and that is the character itself.
+    """
+    is_digit = np.frombuffer(text, np.uint8) - np.uint8(ord("0")) <= 9
+    shape = (3, texts.shape[1])
+    added, mask, expected = np.zeros(shape, np.uint8)
+    added[: len(text)] = np.where(is_digit, 6, 0)
+    mask[: len(text)] = np.where(is_digit, 0xF0, 0xFF)
+    expected[: len(text)] = np.where(is_digit, ord("0"), np.frombuffer(text, np.uint8))
+    words = texts.view(np.uint64)
+    differs = np.zeros(len(texts), np.uint64)
+    for column, (plus, bits, same) in enumerate(
+        zip(*(some.view(np.uint64) for some in (added, mask, expected)), strict=True)
+    ):
+        word = words[:, column] + plus
+        word &= words[:, column]
+        word &= bits
+        word ^= same
+        differs |= word
+    is_alike: Mask = differs == 0
+    return is_alike
 
 
 def _evaluations(lines: Lines, first_line: int) -> dict[str, Column]:
     """nanoGPT's other line, which may be a tenth of a log."""
     return {
         "line": (lines.numbers + first_line).astype(np.float64),
-        "iter": lines.whole(STEP_END, ALL),
-        "train_loss": lines.decimal(TRAIN_DOT, ALL),
-        "val_loss": lines.decimal(VAL_DOT, ALL),
+        "iter": lines.column(0, ALL),
+        "train_loss": lines.column(1, ALL),
+        "val_loss": lines.column(2, ALL),
     }

@@ -4,7 +4,6 @@ A segment is one process's life: it ends where the iteration number goes back or
 that a run was started again. Everything keeps the number of the line it stands on, from 1.
 """
 
-import bisect
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -26,10 +25,10 @@ MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
 EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
 MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
-MOST_NOTES = 20_000  # evaluations, checkpoints or events kept of one segment
+MOST_EVENTS = 20_000  # kept of one segment
 
 
-@dataclass
+@dataclass(slots=True)
 class Eval:
     """An evaluation: `val_loss` may be None where a log elides it."""
 
@@ -49,7 +48,7 @@ class Eval:
         return self.val_loss if self.val_loss is not None else self.val_bpb
 
 
-@dataclass
+@dataclass(slots=True)
 class Save:
     """A checkpoint."""
 
@@ -83,6 +82,9 @@ class Segment:
     # Of all of them: which iterations were boundaries must not be forgotten.
     eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
     save_iters: "array[int]" = field(default_factory=lambda: array("q"))
+    # Of how many one is kept.
+    eval_stride: int = 1
+    save_stride: int = 1
     events: list[Event] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
     first_iter: int | None = None
@@ -124,8 +126,54 @@ def is_absurd(value: object) -> bool:
     return isinstance(value, int | float) and not abs(value) <= 1e18
 
 
-def line_of(evaluation: Eval) -> int:
-    return evaluation.line
+def _add_boundaries(segment: Segment, block: Block) -> None:
+    """The evaluations and checkpoints of a block. A checkpoint belongs to the evaluation before it,
+    which may be the last of the block before."""
+    before = segment.evals[-1:]
+    none = np.empty(0)
+    columns = block.evals or dict.fromkeys(EVAL_COLUMNS, none)
+    lines = np.concatenate([[e.line for e in before], columns["line"]]).astype(np.int64)
+    iters = np.concatenate([[e.iter for e in before], columns["iter"]]).astype(np.int64)
+    saves = np.array(block.saves, np.int64)
+    owners = np.searchsorted(lines, saves) - 1
+    is_owned = owners >= 0
+    save_lines = np.zeros(len(lines), np.int64)
+    save_lines[owners[is_owned]] = saves[is_owned]
+    if before and save_lines[0]:
+        before[0].save_line = int(save_lines[0])
+    segment.eval_iters.extend(iters[len(before) :].tolist())
+    segment.save_iters.extend(iters[owners[is_owned]].tolist())
+    if block.evals:
+        kept = set(range(0, len(columns["line"]), segment.eval_stride))
+        kept |= {int(columns["val_loss"].argmin()), len(columns["line"]) - 1}
+        rows = sorted(kept)
+        figures = [columns[name][rows].tolist() for name in ("train_loss", "val_loss")]
+        places = np.array(rows) + len(before)
+        marks = [some[places].tolist() for some in (lines, iters, save_lines)]
+        segment.evals += [
+            Eval(line, i, train, val, save_line=save or None)
+            for line, i, save, train, val in zip(*marks, *figures, strict=True)
+        ]
+    some = slice(None, None, segment.save_stride)
+    segment.saves += [
+        Save(line, iters[owner].item() if owner >= 0 else None)
+        for line, owner in zip(saves[some].tolist(), owners[some].tolist(), strict=True)
+    ]
+
+
+def _limit(segment: Segment) -> None:
+    """Half of the evaluations of a very long log will do, but not without the best and the last."""
+    most = segment.table.most_notes
+    while len(segment.evals) > most:
+        best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
+        last = segment.evals[-1]
+        segment.evals = [
+            e for i, e in enumerate(segment.evals) if i % 2 == 0 or e is best or e is last
+        ]
+        segment.eval_stride *= 2
+    while len(segment.saves) > most:
+        segment.saves = segment.saves[::2]
+        segment.save_stride *= 2
 
 
 class Log:
@@ -168,24 +216,12 @@ class Log:
     def add_block(self, block: Block) -> None:
         """Iterations whose numbers rise, later than all before, and the evaluations and
         checkpoints among them."""
-        evals, saves = block.evals, block.saves
         edges = block.take(np.array([0, len(block) - 1]))
         first, last = edges["iter"].astype(np.int64).tolist()
         segment = self._segment_for(first)
-        if evals:
-            rows = zip(*(evals[k].tolist() for k in EVAL_COLUMNS), strict=True)
-            segment.evals += [Eval(int(line), int(i), train, val) for line, i, train, val in rows]
-            segment.eval_iters.extend(evals["iter"].astype(np.int64).tolist())
-        before = bisect.bisect_left(segment.evals, saves[0], key=line_of) if saves else 0
-        for line in saves:
-            while before < len(segment.evals) and segment.evals[before].line < line:
-                before += 1
-            evaluation = segment.evals[before - 1] if before else None
-            segment.saves.append(Save(line, evaluation.iter if evaluation else None))
-            if evaluation is not None:
-                evaluation.save_line = line
-                segment.save_iters.append(evaluation.iter)
-        self._limit(segment)
+        if block.evals or block.saves:
+            _add_boundaries(segment, block)
+            _limit(segment)
         segment.table.add_block(block)
         segment.is_measured = True
         if segment.first_iter is None:
@@ -340,15 +376,7 @@ class Log:
             segment.first_line = line
         segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
         segment.eval_iters.append(iteration)
-        self._limit(segment)
-
-    def _limit(self, segment: Segment) -> None:
-        """Half of the evaluations of a very long log will do, but not without the best."""
-        while len(segment.evals) > MOST_NOTES:
-            best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
-            segment.evals = [e for i, e in enumerate(segment.evals) if i % 2 == 0 or e is best]
-        while len(segment.saves) > MOST_NOTES:
-            segment.saves = segment.saves[::2]
+        _limit(segment)
 
     def _is_quoted_late(self, iteration: int) -> bool:
         """People quote the iterations first and the evaluation that explains one of them later."""
@@ -377,7 +405,7 @@ class Log:
             segment.save_iters.append(iteration)
         if last is not None and last.iter == iteration:
             last.save_line = line
-        self._limit(segment)
+        _limit(segment)
 
     def _add_start(self, record: Record, line: int) -> None:
         says_start = not {"init_from", "tokens_per_iter"}.isdisjoint(record) or record.get("config")
@@ -396,7 +424,7 @@ class Log:
 
     def _add_event(self, record: Record, line: int) -> None:
         segment = self.current
-        if len(segment.events) < MOST_NOTES:
+        if len(segment.events) < MOST_EVENTS:
             iteration = record.get("iter")
             if iteration is None:
                 iteration = segment.last_iter

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO, Protocol
 
-BLOCK = 1 << 19  # what a core keeps at hand: twice as fast as blocks of 1 MB
+BLOCK = 1 << 22
 LONGEST = 1 << 16
 BOMS = {
     codecs.BOM_UTF8: "utf-8",

@@ -17,7 +17,6 @@ import re
 from typing import Any
 
 from stepglass.clock import PHASES, STEP_PHASES
-from stepglass.logs.common import memory
 from stepglass.logs.nanogpt import NanoGPT
 from stepglass.logs.record import NUMBER, Record, number
 
@@ -100,7 +99,7 @@ class RunLog:
     def _event(self, record: Record) -> Record:
         message = _table(record, "detail").get("message")
         if record["name"] == "oom" and isinstance(message, str):
-            return {**record, **memory(message)}
+            return {**record, **out_of_memory(message)}
         return {**record, "name": str(record["name"])}
 
     def _end(self, record: Record) -> Record:
@@ -172,6 +171,12 @@ MARKS = re.compile(
     r"eval \d|checkpoint \d|warm-up: |compile|stopped by|updates done|ran out of memory|device: "
     r"|dtype: |peak for MFU|vocabulary|where the time went"
 )
+
+
+def out_of_memory(text: str) -> Record:
+    from stepglass.logs.common import memory  # noqa: PLC0415  a rare line, and many patterns
+
+    return memory(text)
 
 
 class Console:
@@ -275,7 +280,7 @@ def event(text: str) -> Record | None:
         detail = {"name": found["signal"]}
         return {"kind": "event", "name": "signal", "iter": int(found["iter"]), "detail": detail}
     if found := NO_MEMORY.search(text):
-        return {**memory(text), "iter": int(found["iter"])}
+        return {**out_of_memory(text), "iter": int(found["iter"])}
     return None
 
 

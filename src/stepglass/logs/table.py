@@ -5,13 +5,13 @@ Up to `CAPACITY` rows every printed iteration is kept. Beyond that ordinary ones
 sums are of all of them. A number that was not printed is NaN.
 """
 
+import math
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp] | slice
 
 # `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said.
@@ -32,7 +32,7 @@ COLUMNS = (
     "step_ms",
     "memory_bytes",
 )
-CAPACITY = 1 << 16
+CAPACITY = 1 << 15
 MOST_BLOCKS = 512
 SLOW = 1.5  # times the median: never thinned out
 
@@ -69,6 +69,8 @@ class Read:
 
 class Table:
     """Grows by rows or by blocks, reads by columns."""
+
+    most_notes = 8_000  # evaluations, and checkpoints, that are kept beside it
 
     def __init__(self) -> None:
         self._blocks: list[dict[str, Column]] = []
@@ -129,17 +131,18 @@ class Table:
     def _append(self, block: Block) -> None:
         self._columns = {}
         time = block.times
-        n = np.arange(self._count, self._count + len(time), dtype=np.float64)
-        self._count += len(time)
+        first, self._count = self._count, self._count + len(time)
         is_known = ~np.isnan(time)
         self._time_sum_ms += float(time[is_known].sum())
         self._num_times += int(np.count_nonzero(is_known))
-        rows = np.flatnonzero(self._is_kept(n, time))
+        kept = time > self._slow_ms
+        kept[-first % self._stride :: self._stride] = True
+        rows = np.flatnonzero(kept)
         before, self._last_mfu = self._last_mfu, float(block.mfu(np.array([len(time) - 1]))[0])
         if not len(rows):
             return
         columns = block.take(rows)
-        columns["n"] = n[rows]
+        columns["n"] = (rows + first).astype(np.float64)
         columns["prev_mfu"] = block.mfu(np.maximum(rows - 1, 0))
         columns["prev_mfu"][rows == 0] = before
         self._blocks.append(columns)
@@ -159,20 +162,31 @@ class Table:
         times = np.concatenate([block["time_ms"] for block in self._blocks])
         times = times[np.isfinite(times)]
         self._stride *= 2
-        self._slow_ms = SLOW * float(np.median(times)) if len(times) else np.inf
+        self._slow_ms = SLOW * median(times) if len(times) else np.inf
         self._blocks = [self._thinned(block) for block in self._blocks]
         self._size = sum(len(block["n"]) for block in self._blocks)
         if self._size > CAPACITY - CAPACITY // 4:  # slow ones are the rule here
             self._blocks = [{k: v[::2] for k, v in block.items()} for block in self._blocks]
             self._size = sum(len(block["n"]) for block in self._blocks)
 
-    def _is_kept(self, n: Column, time: Column) -> Mask:
-        kept: Mask = n % self._stride == 0
-        return kept | (time > self._slow_ms)
-
     def _thinned(self, block: dict[str, Column]) -> dict[str, Column]:
-        rows = np.flatnonzero(self._is_kept(block["n"], block["time_ms"]))
+        rows = np.flatnonzero((block["n"] % self._stride == 0) | (block["time_ms"] > self._slow_ms))
         return {name: values[rows] for name, values in block.items()}
+
+
+def median(values: npt.ArrayLike) -> float:
+    """NumPy's own loads masked arrays first, which takes longer than any log has medians."""
+    ordered = np.sort(np.asarray(values, np.float64))
+    if not len(ordered) or np.isnan(ordered[-1]):  # it is sorted to the end
+        return math.nan
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def medians(rows: Column) -> Column:
+    """Of each row."""
+    ordered = np.sort(rows, axis=1)
+    width = rows.shape[1]
+    return (ordered[:, (width - 1) // 2] + ordered[:, width // 2]) / 2
 
 
 def as_float(value: float | None) -> float:
