@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
 from stepglass.logs.stretch import MOST_PHASES, Stretch
 from stepglass.logs.table import COLUMNS, Table
+
+Places = npt.NDArray[np.int64]
 
 # Figures beyond these are no figures.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
@@ -128,7 +131,8 @@ def is_absurd(value: object) -> bool:
 
 def _add_boundaries(segment: Segment, block: Block) -> None:
     """The evaluations and checkpoints of a block. A checkpoint belongs to the evaluation before it,
-    which may be the last of the block before."""
+    which may be the last of the block before, or, if iterations have passed since, to the last of
+    those."""
     before = segment.evals[-1:]
     none = np.empty(0)
     columns = block.evals or dict.fromkeys(EVAL_COLUMNS, none)
@@ -136,13 +140,21 @@ def _add_boundaries(segment: Segment, block: Block) -> None:
     iters = np.concatenate([[e.iter for e in before], columns["iter"]]).astype(np.int64)
     saves = np.array(block.saves, np.int64)
     owners = np.searchsorted(lines, saves) - 1
+    passed, passed_lines = _iterations_before(saves, segment, block)
     is_owned = owners >= 0
+    if len(lines):
+        is_owned &= (iters[owners] >= passed) | (lines[owners] > passed_lines)
+    saved = passed.copy()
+    saved[is_owned] = iters[owners[is_owned]]
+    is_new = np.diff(saved, prepend=segment.save_iters[-1] if segment.save_iters else -1) != 0
+    is_new |= saved < 0  # it is not known of which iteration
+    saves, owners, saved, is_owned = (some[is_new] for some in (saves, owners, saved, is_owned))
     save_lines = np.zeros(len(lines), np.int64)
     save_lines[owners[is_owned]] = saves[is_owned]
     if before and save_lines[0]:
         before[0].save_line = int(save_lines[0])
     segment.eval_iters.extend(iters[len(before) :].tolist())
-    segment.save_iters.extend(iters[owners[is_owned]].tolist())
+    segment.save_iters.extend(saved[saved >= 0].tolist())
     if block.evals:
         kept = set(range(0, len(columns["line"]), segment.eval_stride))
         kept |= {int(columns["val_loss"].argmin()), len(columns["line"]) - 1}
@@ -156,9 +168,19 @@ def _add_boundaries(segment: Segment, block: Block) -> None:
         ]
     some = slice(None, None, segment.save_stride)
     segment.saves += [
-        Save(line, iters[owner].item() if owner >= 0 else None)
-        for line, owner in zip(saves[some].tolist(), owners[some].tolist(), strict=True)
+        Save(line, i if i >= 0 else None)
+        for line, i in zip(saves[some].tolist(), saved[some].tolist(), strict=True)
     ]
+
+
+def _iterations_before(lines: Places, segment: Segment, block: Block) -> tuple[Places, Places]:
+    """The iterations printed last before these lines, and where; -1 before the first of all."""
+    known = (segment.last_iter, segment.last_line)
+    first = [-1 if number is None else number for number in known]
+    printed = block.lines.numbers + block.first_line
+    places = np.searchsorted(printed, lines)
+    passed = np.concatenate([first[:1], block.iters])[places].astype(np.int64)
+    return passed, np.concatenate([first[1:], printed])[places].astype(np.int64)
 
 
 def _limit(segment: Segment) -> None:
@@ -213,9 +235,24 @@ class Log:
             self.current.first_stamp = self.current.first_stamp or stamp
             self.current.last_stamp = stamp
 
+    def takes(self, block: Block) -> bool:
+        """Do its numbers rise, later than all before? Otherwise a run may begin anew among them, or
+        somebody repeats a line, and it has to be added record by record."""
+        segment, iters = self.current, block.iters
+        if segment.last_iter is not None and iters[0] <= segment.last_iter:
+            return False
+        if not (iters[1:] > iters[:-1]).all():
+            return False
+        if not block.evals:
+            return True
+        evals = block.evals["iter"]
+        if segment.eval_iters and evals[0] <= segment.eval_iters[-1]:
+            return False
+        passed, _ = _iterations_before(block.evals["line"].astype(np.int64), segment, block)
+        return bool((evals[1:] > evals[:-1]).all() and (evals >= passed).all())
+
     def add_block(self, block: Block) -> None:
-        """Iterations whose numbers rise, later than all before, and the evaluations and
-        checkpoints among them."""
+        """Iterations that it `takes`, and the evaluations and checkpoints among them."""
         edges = block.take(np.array([0, len(block) - 1]))
         first, last = edges["iter"].astype(np.int64).tolist()
         segment = self._segment_for(first)
@@ -223,6 +260,7 @@ class Log:
             _add_boundaries(segment, block)
             _limit(segment)
         segment.table.add_block(block)
+        self._latest.extend(int(i) for i in block.iters[-3:])
         segment.is_measured = True
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = first, int(edges["line"][0])
@@ -238,6 +276,7 @@ class Log:
         for phase, column in stretch.phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + float(column.sum())
         segment.table.add_block(stretch)
+        self._latest.extend(int(i) for i in iters[-3:])
         segment.is_measured |= bool(np.isfinite(stretch.columns["mfu"]).any())
         last_line = first_line + len(iters) - 1
         if segment.first_iter is None:

@@ -208,12 +208,7 @@ class Intake:
             found = self._records(line)
             log.num_understood += bool(found)
             notes += [(quick.first_line + offset, record, when) for record, when in found]
-        iters = quick.iters
-        last = log.current.last_iter
-        # What stands between the iterations says which of them were boundaries: by number, so it
-        # need not be read in step with them, unless a run begins anew among them.
-        is_rising = bool((iters[1:] > iters[:-1]).all()) and (last is None or iters[0] > last)
-        if is_rising and not notes:
+        if not notes and log.takes(quick):
             log.add_block(quick)
         else:
             for number, record, when in sorted(notes + list(_records_of(quick)), key=first):

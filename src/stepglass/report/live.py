@@ -42,8 +42,8 @@ MOST_ROWS = 16_384  # in a message
 # Between two looks of the rules: short at first, when much changes, and longer each time; and never
 # less than so many times what a look costs. Training needs the machine.
 FIRST_PAUSE_S = 3.0
-LONGEST_PAUSE_S = 24.0
-PAUSE_SHARE = 300
+LONGEST_PAUSE_S = 60.0
+PAUSE_SHARE = 1000
 END = b'"kind":"end"'
 
 
