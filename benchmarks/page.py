@@ -28,8 +28,9 @@ from browser import FLAGS, executable
 from stepglass import runlog
 
 WINDOW = {"width": 1280, "height": 900}
-TURN_S = 2.0
-TURNS = 120  # of each kind
+TURN_S = 9.0
+SETTLE_S = 2.0  # whoever was stopped first catches up, which nobody does who was not
+TURNS = 36  # of each kind
 
 
 def main() -> None:
@@ -248,6 +249,7 @@ def cost(looking: list[int], log: Path, is_control: bool) -> None:
     for turn in range(2 * TURNS):
         is_on = turn % 2 == (turn // 2) % 2  # on off off on: a drift cancels
         signal_all(looking, signal.SIGCONT if is_on and not is_control else signal.SIGSTOP)
+        time.sleep(SETTLE_S)
         first = log.stat().st_size
         time.sleep(TURN_S)
         with open(log, "rb") as file:

@@ -23,6 +23,8 @@ Mask = npt.NDArray[np.bool_]
 WHOLE, DECIMAL = rb"(\d{1,15})", rb"(\d{1,9}\.\d{1,6})"  # a double holds no more than 15 digits
 ITER = re.compile(b"iter %b: loss %b, time %bms, mfu %b%%" % (WHOLE, DECIMAL, DECIMAL, DECIMAL))
 STEP = re.compile(b"step %b: train loss %b, val loss %b" % (WHOLE, DECIMAL, DECIMAL))
+NUMBER, LOSS, TIME, MFU = range(4)  # what ITER finds
+TRAIN, VAL = 1, 2  # what STEP finds after its number
 SAVING = b"saving checkpoint to "
 SAME_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 NEWLINE = 10
@@ -122,21 +124,21 @@ class Block:
 
     @cached_property
     def iters(self) -> Column:
-        return self.lines.column(0, ALL)
+        return self.lines.column(NUMBER, ALL)
 
     @cached_property
     def times(self) -> Column:
-        return self.lines.column(2, ALL)
+        return self.lines.column(TIME, ALL)
 
     def mfu(self, rows: Rows) -> Column:
-        return self.lines.column(3, rows)
+        return self.lines.column(MFU, rows)
 
     def take(self, rows: Rows) -> dict[str, Column]:
         """The columns of these rows."""
         return {
             "line": (self.lines.numbers[rows] + self.first_line).astype(np.float64),
             "iter": self.iters[rows],
-            "loss": self.lines.column(1, rows),
+            "loss": self.lines.column(LOSS, rows),
             "time_ms": self.times[rows],
             "mfu": self.mfu(rows),
         }
@@ -178,9 +180,12 @@ def read(block: bytes, first_line: int = 0) -> Block | None:
 
 
 def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, Places, Bytes]]:
-    """Lines that differ in their digits alone: the text with 0 for each, the lines, their texts."""
+    """Lines that differ in their digits alone: the text with 0 for each, the lines, their texts.
+    Of those that begin as one of nanoGPT's does."""
     padded = block + bytes(WORD)
     lengths = np.minimum(ends - starts, LONGEST + 1)
+    firsts = np.frombuffer(padded, np.uint8)[starts]
+    lengths[(firsts != ord("i")) & (firsts != ord("s"))] = 0
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
         if not 0 < length <= LONGEST:
             continue
@@ -229,7 +234,7 @@ def _evaluations(lines: Lines, first_line: int) -> dict[str, Column]:
     """nanoGPT's other line, which may be a tenth of a log."""
     return {
         "line": (lines.numbers + first_line).astype(np.float64),
-        "iter": lines.column(0, ALL),
-        "train_loss": lines.column(1, ALL),
-        "val_loss": lines.column(2, ALL),
+        "iter": lines.column(NUMBER, ALL),
+        "train_loss": lines.column(TRAIN, ALL),
+        "val_loss": lines.column(VAL, ALL),
     }
