@@ -28,9 +28,9 @@ from browser import FLAGS, executable
 from stepglass import runlog
 
 WINDOW = {"width": 1280, "height": 900}
-TURN_S = 9.0
+TURN_S = 3.0
 SETTLE_S = 2.0  # whoever was stopped first catches up, which nobody does who was not
-TURNS = 36  # of each kind
+TURNS = 90  # of each kind
 
 
 def main() -> None:
