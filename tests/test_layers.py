@@ -30,7 +30,8 @@ LAYERS: list[list[str]] = [
     ["checkpoint_dir"],
     ["runs"],
     ["logs.record", "logs.source", "logs.table", "logs.notable"],
-    ["logs.fast", "logs.stretch"],
+    ["logs.fast", "logs.stretch", "logs.segment"],
+    ["logs.boundaries"],
     ["logs.common", "logs.nanogpt", "logs.log"],
     [
         "logs.stepglass_log",

@@ -12,8 +12,9 @@ import numpy as np
 
 from stepglass import devices
 from stepglass.explain.timing import Timing, log_interval
-from stepglass.logs.log import Log, Segment
+from stepglass.logs.log import Log
 from stepglass.logs.nanogpt import PEAK_TFLOPS
+from stepglass.logs.segment import Segment
 from stepglass.logs.table import Column, median
 
 KEEP = 0.9

@@ -11,7 +11,7 @@ from stepglass.explain.finding import Finding
 from stepglass.explain.study import Part, Study
 from stepglass.explain.timing import Ledger
 from stepglass.explain.words import Words
-from stepglass.logs.log import Event
+from stepglass.logs.segment import Event
 from stepglass.units import printable
 
 MOST_SPIKES = 1000
@@ -34,9 +34,9 @@ def written(answer: dict[str, Any]) -> str:
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     parts = []
     for name, value in answer.items():
-        text = encode(value)
-        if isinstance(value, list) and value:
-            text = "[\n    " + ",\n    ".join(map(encode, value)) + "\n  ]"
+        is_list = isinstance(value, list) and value
+        items = ",\n    ".join(map(encode, value)) if is_list else ""
+        text = f"[\n    {items}\n  ]" if is_list else encode(value)
         parts.append(f"  {encode(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}"
 

@@ -7,7 +7,7 @@ import numpy as np
 from stepglass.explain.finding import Change, Finding, Number, nice
 from stepglass.explain.rules_speed import better_dtype
 from stepglass.explain.study import Part
-from stepglass.logs.log import Eval
+from stepglass.logs.segment import Eval
 from stepglass.logs.table import Column, median, medians
 
 BOTH_ENDS = 2.83  # two standard errors of a difference of two evaluations

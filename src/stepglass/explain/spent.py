@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepglass.explain.timing import Ledger, Timing, is_by_stamps
-from stepglass.logs.log import Log, Segment
+from stepglass.logs.log import Log
+from stepglass.logs.segment import Segment
 
 
 def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:

@@ -10,7 +10,8 @@ import numpy as np
 from stepglass.explain import mfu, spent, timing
 from stepglass.explain.mfu import Mfu
 from stepglass.explain.timing import Timing
-from stepglass.logs.log import Eval, Event, Log, Segment
+from stepglass.logs.log import Log
+from stepglass.logs.segment import Eval, Event, Segment
 from stepglass.logs.table import Column, median
 from stepglass.units import finite
 

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stepglass.logs.log import Eval, Log, Segment
+from stepglass.logs.log import Log
+from stepglass.logs.segment import Eval, Segment
 from stepglass.logs.table import Column, median, medians
 
 SLOW = 1.5  # times the normal iteration

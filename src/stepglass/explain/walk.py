@@ -12,7 +12,7 @@ import numpy as np
 from stepglass.explain.study import Part, Study
 from stepglass.explain.timing import Spike
 from stepglass.explain.words import Words
-from stepglass.logs.log import Eval, Save
+from stepglass.logs.segment import Eval, Save
 
 MOST = 200
 

@@ -4,21 +4,17 @@ A segment is one process's life: it ends where the iteration number goes back or
 that a run was started again. Everything keeps the number of the line it stands on, from 1.
 """
 
-from array import array
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stepglass.logs.boundaries import add_boundaries, iterations_before, limit
 from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
+from stepglass.logs.segment import Eval, Event, Save, Segment
 from stepglass.logs.stretch import MOST_PHASES, Stretch
 from stepglass.logs.table import COLUMNS, Table
-
-Places = npt.NDArray[np.int64]
 
 # Figures beyond these are no figures.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
@@ -26,97 +22,8 @@ ABSURD_LOSS = 1e9
 LEAST = 1e-9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
-EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
 MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
 MOST_EVENTS = 20_000  # kept of one segment
-
-
-@dataclass(slots=True)
-class Eval:
-    """An evaluation: `val_loss` may be None where a log elides it."""
-
-    line: int
-    iter: int
-    train_loss: float | None = None
-    val_loss: float | None = None
-    val_se: float | None = None
-    val_bpb: float | None = None
-    time_ms: float | None = None
-    stamp: float | None = None
-    save_line: int | None = None  # of the checkpoint that followed it
-
-    @property
-    def val(self) -> float | None:
-        """The figure to follow: a loss, or bits per byte."""
-        return self.val_loss if self.val_loss is not None else self.val_bpb
-
-
-@dataclass(slots=True)
-class Save:
-    """A checkpoint."""
-
-    line: int
-    iter: int | None = None
-    time_ms: float | None = None
-    stamp: float | None = None
-
-
-@dataclass
-class Event:
-    """Something else that happened."""
-
-    line: int
-    name: str
-    iter: int | None
-    record: Record
-
-
-@dataclass
-class Segment:
-    """One process's part of the log."""
-
-    config: dict[str, Any] = field(default_factory=dict)
-    config_lines: dict[str, int] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)  # parameters, device, vocab_size, ...
-    fact_lines: dict[str, int] = field(default_factory=dict)
-    table: Table = field(default_factory=Table)
-    evals: list[Eval] = field(default_factory=list)
-    saves: list[Save] = field(default_factory=list)
-    # Of all of them: which iterations were boundaries must not be forgotten.
-    eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
-    save_iters: "array[int]" = field(default_factory=lambda: array("q"))
-    # Of how many one is kept.
-    eval_stride: int = 1
-    save_stride: int = 1
-    events: list[Event] = field(default_factory=list)
-    phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
-    first_iter: int | None = None
-    last_iter: int | None = None
-    first_line: int | None = None
-    last_line: int | None = None
-    first_stamp: float | None = None
-    last_stamp: float | None = None
-    has_iter_numbers: bool = True
-    nan_iter: int | None = None
-    nan_line: int | None = None
-    num_nan: int = 0
-    last_finite: tuple[int, int, float] | None = None  # line, iter, loss
-    bad_norm_line: int | None = None  # where a gradient norm was no number
-    num_bad_norms: int = 0
-    progress: tuple[int, float] | None = None  # iteration and seconds of a progress bar
-    is_measured: bool = False  # an MFU was printed
-    end: dict[str, Any] = field(default_factory=dict)
-    end_line: int | None = None
-
-    def is_empty(self) -> bool:
-        return not len(self.table) and not self.evals
-
-    @property
-    def ran_out_of_memory(self) -> bool:
-        return any(event.name == "oom" for event in self.events)
-
-    def setting(self, name: str) -> Any:
-        return self.config.get(name)
 
 
 def sane(value: float | None, most: float) -> float | None:
@@ -127,75 +34,6 @@ def sane(value: float | None, most: float) -> float | None:
 def is_absurd(value: object) -> bool:
     """A number that no setting and no device has."""
     return isinstance(value, int | float) and not abs(value) <= 1e18
-
-
-def _add_boundaries(segment: Segment, block: Block) -> None:
-    """The evaluations and checkpoints of a block. A checkpoint belongs to the evaluation before it,
-    which may be the last of the block before, or, if iterations have passed since, to the last of
-    those."""
-    before = segment.evals[-1:]
-    none = np.empty(0)
-    columns = block.evals or dict.fromkeys(EVAL_COLUMNS, none)
-    lines = np.concatenate([[e.line for e in before], columns["line"]]).astype(np.int64)
-    iters = np.concatenate([[e.iter for e in before], columns["iter"]]).astype(np.int64)
-    saves = np.array(block.saves, np.int64)
-    owners = np.searchsorted(lines, saves) - 1
-    passed, passed_lines = _iterations_before(saves, segment, block)
-    is_owned = owners >= 0
-    if len(lines):
-        is_owned &= (iters[owners] >= passed) | (lines[owners] > passed_lines)
-    saved = passed.copy()
-    saved[is_owned] = iters[owners[is_owned]]
-    is_new = np.diff(saved, prepend=segment.save_iters[-1] if segment.save_iters else -1) != 0
-    is_new |= saved < 0  # it is not known of which iteration
-    saves, owners, saved, is_owned = (some[is_new] for some in (saves, owners, saved, is_owned))
-    save_lines = np.zeros(len(lines), np.int64)
-    save_lines[owners[is_owned]] = saves[is_owned]
-    if before and save_lines[0]:
-        before[0].save_line = int(save_lines[0])
-    segment.eval_iters.extend(iters[len(before) :].tolist())
-    segment.save_iters.extend(saved[saved >= 0].tolist())
-    if block.evals:
-        kept = set(range(0, len(columns["line"]), segment.eval_stride))
-        kept |= {int(columns["val_loss"].argmin()), len(columns["line"]) - 1}
-        rows = sorted(kept)
-        figures = [columns[name][rows].tolist() for name in ("train_loss", "val_loss")]
-        places = np.array(rows) + len(before)
-        marks = [some[places].tolist() for some in (lines, iters, save_lines)]
-        segment.evals += [
-            Eval(line, i, train, val, save_line=save or None)
-            for line, i, save, train, val in zip(*marks, *figures, strict=True)
-        ]
-    some = slice(None, None, segment.save_stride)
-    segment.saves += [
-        Save(line, i if i >= 0 else None)
-        for line, i in zip(saves[some].tolist(), saved[some].tolist(), strict=True)
-    ]
-
-
-def _iterations_before(lines: Places, segment: Segment, block: Block) -> tuple[Places, Places]:
-    """The iterations printed last before these lines, and where; -1 before the first of all."""
-    known = (segment.last_iter, segment.last_line)
-    first = [-1 if number is None else number for number in known]
-    printed = block.lines.numbers + block.first_line
-    places = np.searchsorted(printed, lines)
-    passed = np.concatenate([first[:1], block.iters])[places].astype(np.int64)
-    return passed, np.concatenate([first[1:], printed])[places].astype(np.int64)
-
-
-def _limit(segment: Segment) -> None:
-    """Half of the evaluations of a very long log will do, but not without the best and the last."""
-    most = segment.table.most_notes
-    while len(segment.evals) > most:
-        best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
-        last = segment.evals[-1]
-        segment.evals = [
-            e for i, e in enumerate(segment.evals) if i % 2 == 0 or e is best or e is last
-        ]
-        segment.eval_stride *= 2
-    while len(segment.saves) > most:
-        segment.saves = segment.saves[::2]
-        segment.save_stride *= 2
 
 
 class Log:
@@ -248,7 +86,7 @@ class Log:
         evals = block.evals["iter"]
         if segment.eval_iters and evals[0] <= segment.eval_iters[-1]:
             return False
-        passed, _ = _iterations_before(block.evals["line"].astype(np.int64), segment, block)
+        passed, _ = iterations_before(block.evals["line"].astype(np.int64), segment, block)
         return bool((evals[1:] > evals[:-1]).all() and (evals >= passed).all())
 
     def add_block(self, block: Block) -> None:
@@ -257,8 +95,8 @@ class Log:
         first, last = edges["iter"].astype(np.int64).tolist()
         segment = self._segment_for(first)
         if block.evals or block.saves:
-            _add_boundaries(segment, block)
-            _limit(segment)
+            add_boundaries(segment, block)
+            limit(segment)
         segment.table.add_block(block)
         self._latest.extend(int(i) for i in block.iters[-3:])
         segment.is_measured = True
@@ -415,7 +253,7 @@ class Log:
             segment.first_line = line
         segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
         segment.eval_iters.append(iteration)
-        _limit(segment)
+        limit(segment)
 
     def _is_quoted_late(self, iteration: int) -> bool:
         """People quote the iterations first and the evaluation that explains one of them later."""
@@ -444,7 +282,7 @@ class Log:
             segment.save_iters.append(iteration)
         if last is not None and last.iter == iteration:
             last.save_line = line
-        _limit(segment)
+        limit(segment)
 
     def _add_start(self, record: Record, line: int) -> None:
         says_start = not {"init_from", "tokens_per_iter"}.isdisjoint(record) or record.get("config")

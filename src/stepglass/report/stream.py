@@ -21,7 +21,8 @@ from stepglass.explain.output import rounded
 from stepglass.explain.spent import parts_of
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike, Timing, times_of
-from stepglass.logs.log import Eval, Event, Log, Segment
+from stepglass.logs.log import Log
+from stepglass.logs.segment import Eval, Event, Segment
 from stepglass.report.rows import PHASE, AllRows, Numbers
 
 Pack = Callable[[npt.NDArray[Any]], dict[str, str]]
