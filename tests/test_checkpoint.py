@@ -15,6 +15,7 @@ from stepglass import checkpoint, checkpoint_dir
 from stepglass.checkpoint_dir import Contents, Retention
 from stepglass.errors import CheckpointError
 from stepglass.fileops import FileOps
+from stepglass.optim import MuonAdamW
 
 RUN = Path("run")
 
@@ -222,13 +223,15 @@ def test_a_model_of_another_shape_is_named():
 
 def test_an_optimizer_of_another_model_is_refused():
     net = torch.nn.Linear(4, 3, bias=False)
-    optimizer = torch.optim.AdamW(net.parameters())
-    with pytest.raises(CheckpointError, match="does not belong to this model"):
-        checkpoint.load_optimizer(net, optimizer, {"other.exp_avg": torch.zeros(3, 4)}, "x")
-    with pytest.raises(
-        CheckpointError, match=r"weight\.exp_avg: expected \[3, 4\], found \[4, 4\]"
-    ):
-        checkpoint.load_optimizer(net, optimizer, {"weight.exp_avg": torch.zeros(4, 4)}, "x")
+    optimizer = MuonAdamW([{"params": list(net.parameters())}])
+    kept = checkpoint.optimizer_tensors(net, optimizer)
+    with pytest.raises(CheckpointError, match=r"other\.exp_avg is unknown"):
+        checkpoint.load_optimizer(net, optimizer, kept | {"other.exp_avg": torch.ones(3, 4)}, "x")
+    with pytest.raises(CheckpointError, match=r"exp_avg: expected \[3, 4\] .*, found \[4, 4\]"):
+        checkpoint.load_optimizer(net, optimizer, kept | {"weight.exp_avg": torch.ones(4, 4)}, "x")
+    with pytest.raises(CheckpointError, match=r"weight\.exp_avg is missing"):
+        checkpoint.load_optimizer(net, optimizer, {}, "x")
+    assert not kept["weight.exp_avg"].any()
 
 
 def test_what_was_just_saved_is_never_pruned():

@@ -87,6 +87,7 @@ LAYERS: list[list[str]] = [
     ["hostcopy"],
     ["device", "optim"],
     ["evaluate", "checkpoint"],
+    ["replicas"],
     ["rundir", "saver"],
     ["sample", "session"],
     ["startup", "saving"],

@@ -182,6 +182,11 @@ def test_attention_in_blocks_is_attention(tokens, monkeypatch):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-8)
 
 
+def test_the_formula_for_the_compiler_is_attention():
+    q, k, v = (double(2, heads, 6, 8) for heads in (4, 2, 2))  # grouped: two queries share a key
+    torch.testing.assert_close(kernels.plain_attention(q, k, v), kernels.attention(q, k, v))
+
+
 def test_the_future_does_not_reach_the_past():
     q, k, v = (double(1, 2, 6, 8) for _ in range(3))
     before = kernels.attention(q, k, v)

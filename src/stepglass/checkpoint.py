@@ -108,52 +108,32 @@ def live_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, device_type
 
 def load_model(model: nn.Module, tensors: dict[str, Tensor], place: str) -> None:
     """Fill a model. Names, shapes and dtypes must be exactly the model's own."""
-    expected = model_tensors(model)
-    _same_names(expected, tensors, place)
-    for name, tensor in expected.items():
+    _fill(model_tensors(model), tensors, place)
+
+
+def load_optimizer(
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: str
+) -> None:
+    """Fill what an optimizer remembers. Hyper-parameters stay those of this run's settings."""
+    _fill(optimizer_tensors(model, optimizer), tensors, place)
+
+
+@torch.no_grad()
+def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
+    """In place: replicas of the model see the same memory. All is checked before any is changed."""
+    missing, extra = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
+    if missing or extra:
+        what = f"{missing[0]} is missing" if missing else f"{extra[0]} is unknown"
+        raise CheckpointError(f"{place}: not a checkpoint of this model: {what}")
+    for name, tensor in own.items():
         found = tensors[name]
         if found.shape != tensor.shape or found.dtype != tensor.dtype:
             raise CheckpointError(
                 f"{place}: {name}: expected {list(tensor.shape)} {tensor.dtype}, found "
                 f"{list(found.shape)} {found.dtype}"
             )
-    own = model.state_dict()
-    with torch.no_grad():
-        for name, tensor in tensors.items():
-            own[name].copy_(tensor)
-
-
-def load_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: str
-) -> None:
-    """Fill an optimizer. Hyper-parameters stay those of this run's settings."""
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    state: dict[int, dict[str, Tensor]] = {}
-    fresh = optimizer.state_dict()
-    index = 0
-    known: set[str] = set()
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            prefix = names[id(parameter)] + "."
-            mine = {
-                key[len(prefix) :]: value
-                for key, value in tensors.items()
-                if key.rpartition(".")[0] + "." == prefix
-            }
-            for key, value in mine.items():
-                if value.dim() and value.shape != parameter.shape:
-                    raise CheckpointError(
-                        f"{place}: {prefix}{key}: expected {list(parameter.shape)}, found "
-                        f"{list(value.shape)}"
-                    )
-            known |= {prefix + key for key in mine}
-            if mine:
-                state[index] = mine
-            index += 1
-    if known != set(tensors) or (state and len(state) != index):
-        raise CheckpointError(f"{place}: its optimizer state does not belong to this model")
-    fresh["state"] = state
-    optimizer.load_state_dict(fresh)
+    for name, tensor in own.items():
+        tensor.copy_(tensors[name])
 
 
 def load_rng(tensors: dict[str, Tensor]) -> None:
@@ -175,13 +155,6 @@ def load_rng(tensors: dict[str, Tensor]) -> None:
         torch.cuda.set_rng_state(tensors["cuda"])
     if "mps" in tensors and torch.backends.mps.is_available():
         torch.mps.set_rng_state(tensors["mps"])
-
-
-def _same_names(expected: dict[str, Tensor], found: dict[str, Tensor], place: str) -> None:
-    missing, extra = sorted(expected.keys() - found.keys()), sorted(found.keys() - expected.keys())
-    if missing or extra:
-        what = f"{missing[0]} is missing" if missing else f"{extra[0]} is unknown"
-        raise CheckpointError(f"{place}: not a checkpoint of this model: {what}")
 
 
 # -- to bytes -----------------------------------------------------------------------------------

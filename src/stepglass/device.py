@@ -6,10 +6,12 @@ docs/unverified.md lists what was never run on one.
 """
 
 import importlib.util
+import math
 import mmap
 import os
 import shutil
 import subprocess
+import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -28,8 +30,10 @@ from stepglass.hostcopy import Copy, CudaCopy, SharedCopy
 PEAK_BUDGET_S = 0.25  # spent on measuring the peak
 # Seconds of warm-up, and the share of an iteration that compiling saves. For a CPU as measured
 # (docs/recipes.md); for a GPU as others report, which was never measured here.
-COMPILING = {"cpu": (25.0, 0.05), "cuda": (60.0, 0.35)}
+COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
 USUAL_MFU = 0.4
+BUSY_CORES = 0.75  # of all, on average, or the model is not shared out by rows
+GRADIENTS = 1 << 30  # bytes that those of all replicas may take
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -48,7 +52,9 @@ class Device:
     torch_device: torch.device
     name: str
     dtype: torch.dtype
+    threads: int  # of a CPU
     compile: bool
+    replicas: int  # of the model, each with its own rows of a batch
     reasons: tuple[str, ...]  # one sentence for each choice
 
     @property
@@ -263,6 +269,26 @@ def pick_compile(
     return does_pay, f"compiling takes about {units.duration(1000 * warm_up_s)} and {saved}"
 
 
+def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int, str]:
+    """A replica of the model on every core, if few cores would be left without rows."""
+    threads = device.threads
+    if device.type != "cpu":
+        return 1, "one device"
+    if sys.platform != "linux":
+        return 1, "not tried on this system"
+    if threads == 1:
+        return 1, "one thread"
+    if device.dtype is not torch.float32:
+        return 1, f"not tried with {str(device.dtype).removeprefix('torch.')}"
+    rows = math.ceil(batch_size / threads)
+    if batch_size < BUSY_CORES * rows * threads:
+        return 1, f"{threads} threads would share {batch_size} sequences unevenly"
+    number = math.ceil(batch_size / rows)
+    if 4 * number * num_params > GRADIENTS:
+        return 1, f"their gradients would take {units.size(4 * number * num_params)}"
+    return number, f"one a core, {rows} of {batch_size} sequences each"
+
+
 def pick(cfg: TrainConfig) -> Device:
     """Decide on device and dtype, with reasons."""
     asked, device_reason = pick_type(cfg.device)
@@ -276,7 +302,9 @@ def pick(cfg: TrainConfig) -> Device:
         torch_device,
         name,
         dtype,
+        threads=torch.get_num_threads(),
         compile=False,  # until it is known how long the run will be
+        replicas=1,  # and whether it is compiled
         reasons=(
             f"device: {asked} ({name}): {device_reason}",
             f"dtype: {dtype_name}: {dtype_reason}",
@@ -310,7 +338,10 @@ def measured_again(old: Peak, device: Device) -> Peak:
 def peak(device: Device) -> Peak:
     """From the table for a GPU it knows; measured on a CPU; unknown elsewhere. Never a guess."""
     if device.type == "cpu":
+        before = torch.get_num_threads()
+        torch.set_num_threads(device.threads)  # also where replicas have one each
         measured = measure_matmul(device.torch_device, device.dtype)
+        torch.set_num_threads(before)
         return Peak(
             measured, f"{units.flops_rate(measured)}, the best matrix product measured here"
         )

@@ -17,6 +17,8 @@ from stepglass.data.dataset import Dataset, TokenFile, as_tensors
 from stepglass.device import Device
 from stepglass.models.choice import Shape
 
+Score = Callable[[Tensor, Tensor], Tensor]  # a batch on the host -> the mean loss of each row
+
 CPU_LOGITS = 1 << 24
 CPU_TOKENS = 8192  # at once: 512 to 16384 take the same time, within noise
 
@@ -64,7 +66,7 @@ def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Devic
 
 
 def evaluate(
-    model: nn.Module,
+    score: Score,
     data: Dataset,
     windows: Windows,
     cfg: TrainConfig,
@@ -73,14 +75,10 @@ def evaluate(
     is_stopping: Callable[[], bool],
 ) -> Evaluation | None:
     """Score both splits, or give up (None) when the run is asked to stop."""
-    model.eval()
-    try:
-        train, val = (
-            _losses(model, split, offsets, cfg.block_size, rows, device, is_stopping)
-            for split, offsets in ((data.train, windows.train), (data.val, windows.val))
-        )
-    finally:
-        model.train()
+    train, val = (
+        _losses(score, split, offsets, cfg.block_size, rows, device, is_stopping)
+        for split, offsets in ((data.train, windows.train), (data.val, windows.val))
+    )
     if train is None or val is None:
         return None
     spread = float(val.std()) / len(val) ** 0.5 if len(val) > 1 else None
@@ -89,7 +87,7 @@ def evaluate(
 
 @torch.inference_mode()
 def _losses(
-    model: nn.Module,
+    score: Score,
     split: TokenFile,
     offsets: "np.ndarray[Any, Any]",
     block_size: int,
@@ -107,7 +105,7 @@ def _losses(
         if device.compile:
             batch = np.resize(batch, rows)
         x, y = as_tensors(split.windows(batch, block_size + 1))
-        scores.append(window_losses(model, device.send(x), device.send(y), device))
+        scores.append(score(x, y))
     return torch.cat(scores)[: len(offsets)].cpu().double()  # the only wait for the device
 
 

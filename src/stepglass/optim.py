@@ -7,7 +7,7 @@ run has nothing to restore.
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -48,7 +48,7 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float, cfg: TrainConfig) -> Non
 # -- the optimizer ------------------------------------------------------------------------------
 
 
-def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
+def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> "MuonAdamW":
     """Matrices and embeddings decay, vectors (norms, biases) do not. AdamW is one fused pass where
     there is one.
     """
@@ -137,11 +137,25 @@ class MuonAdamW(torch.optim.AdamW):
 
     Muon's step is the momentum made orthogonal: every direction of a matrix moves at the same
     speed. A group's `rows` say how many rows each map has that a parameter holds. Weights and
-    states are ordinary entries of one optimizer, so they are saved and restored like AdamW's.
+    states are ordinary entries of one optimizer, so they are saved and restored like AdamW's; they
+    are there from the start, and `state` is given where another optimizer has them already.
     """
 
-    def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
+    def __init__(
+        self,
+        groups: list[dict[str, Any]],
+        state: dict[Tensor, dict[str, Tensor]] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(groups, **options)
+        if state is None:
+            for group in self.param_groups:
+                moments = ("momentum",) if group.get("is_muon") else ("exp_avg", "exp_avg_sq")
+                for p in group["params"]:
+                    self.state[p]["step"] = torch.zeros((), device=p.device)
+                    self.state[p].update({name: torch.zeros_like(p) for name in moments})
+        else:
+            self.state = state  # type: ignore[assignment]
         if any(group.get("is_muon") for group in self.param_groups):
             # The scaler must ask first whether an update is to be skipped: Muon cannot.
             self._step_supports_amp_scaling = False
@@ -155,14 +169,14 @@ class MuonAdamW(torch.optim.AdamW):
         ADAMW_STEP(self)  # passes over what has no gradient left
         return None
 
+    def parameters(self) -> Iterator[Tensor]:
+        return (p for group in self.param_groups for p in group["params"])
+
     def _muon(self, group: dict[str, Any]) -> None:
         weights: list[Tensor] = group["params"]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
         for p in weights:
-            if not self.state[p]:
-                self.state[p]["step"] = torch.zeros(())  # AdamW's own code expects one
-                self.state[p]["momentum"] = torch.zeros_like(p)
-            self.state[p]["step"] += 1
+            self.state[p]["step"] += 1  # AdamW's own code expects one
             p.grad = None
         momenta = [self.state[p]["momentum"] for p in weights]
         torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
@@ -173,6 +187,26 @@ class MuonAdamW(torch.optim.AdamW):
         for weight, direction in zip(maps_in(weights, group["rows"]), directions, strict=True):
             height, width = weight.shape
             weight.add_(direction, alpha=-group["lr"] * max(1.0, height / width) ** 0.5)
+
+
+def parts_of(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
+    """Optimizers that have the parameters between them, about as many weights each, and remember
+    what the whole does."""
+    owner: dict[int, int] = {}
+    weights = [0] * number
+    for parameter in sorted(whole.parameters(), key=Tensor.numel, reverse=True):
+        lightest = weights.index(min(weights))
+        owner[id(parameter)] = lightest
+        weights[lightest] += parameter.numel()
+    parts = []
+    for part in range(number):
+        groups = []
+        for group in whole.param_groups:
+            mine = [i for i, p in enumerate(group["params"]) if owner[id(p)] == part]
+            per_parameter = [key for key in ("params", "rows") if key in group]
+            groups.append(group | {key: [group[key][i] for i in mine] for key in per_parameter})
+        parts.append(MuonAdamW(groups, whole.state))  # all settings are the groups'
+    return parts
 
 
 def maps_in(joined: list[Tensor], rows: list[list[int]]) -> list[Tensor]:

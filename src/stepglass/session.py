@@ -21,11 +21,13 @@ from stepglass.data.dataset import Dataset
 from stepglass.device import Device, Peak
 from stepglass.errors import DeviceError
 from stepglass.eval_schedule import LOOK_AT, EvalSchedule
-from stepglass.evaluate import Windows
+from stepglass.evaluate import Windows, window_losses
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
 from stepglass.loggers import Feed
 from stepglass.models.choice import Model
+from stepglass.optim import MuonAdamW
+from stepglass.replicas import MicroBatch, Replicas
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver
 from stepglass.stop import StopRequest
@@ -76,7 +78,8 @@ class Session:
     data: Dataset
     raw_model: Model
     model: nn.Module  # raw_model, or its compiled form
-    optimizer: torch.optim.Optimizer
+    optimizer: MuonAdamW
+    replicas: Replicas | None  # of raw_model, where they are faster than one
     scaler: torch.amp.GradScaler
     state: RunState
     clock: PhaseClock
@@ -98,7 +101,7 @@ class Session:
     warned: set[str] = field(default_factory=set)
     feeds: list[Feed] = field(default_factory=list)  # the loggers of log_to
 
-    def batch(self, step: int) -> list[tuple[Tensor, Tensor]]:
+    def batch(self, step: int) -> list[MicroBatch]:
         """The micro-batches of an update, on the host. All are read before any is used, so that
         data that cannot be read leaves the update undone, not half done."""
         cfg = self.cfg
@@ -106,6 +109,16 @@ class Session:
         x, y = self.data.batch(cfg.seed, step, rows, cfg.block_size)
         parts = torch.split(x, cfg.batch_size), torch.split(y, cfg.batch_size)
         return list(zip(*parts, strict=True))
+
+    def score(self, x: Tensor, y: Tensor) -> Tensor:
+        """The mean loss of each row of a batch, which is on the host. Call it in inference mode."""
+        if self.replicas is not None:
+            return self.replicas.score(x, y)
+        self.model.eval()
+        try:
+            return window_losses(self.model, self.device.send(x), self.device.send(y), self.device)
+        finally:
+            self.model.train()
 
     def iter_ms(self) -> float | None:
         """What an iteration of this process takes, evaluations and start-up aside."""
@@ -117,6 +130,8 @@ class Session:
 
     def close(self) -> None:
         """Let go of the run directory, with everything logged on disk."""
+        if self.replicas is not None:
+            self.replicas.close()
         self.saver.close()
         self.log.close()
         loggers.close(self.feeds, self.console.say)
@@ -168,7 +183,8 @@ def environment(chosen: Device) -> dict[str, Any]:
         "device_type": chosen.type,
         "dtype": str(chosen.dtype).removeprefix("torch."),
         "compile": chosen.compile,
-        "threads": torch.get_num_threads(),
+        "replicas": chosen.replicas,
+        "threads": chosen.threads,
         "matmul_precision": torch.get_float32_matmul_precision(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "versions": {

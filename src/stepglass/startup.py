@@ -34,7 +34,7 @@ from stepglass.data.dataset import Dataset, as_tensors
 from stepglass.device import Device
 from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
 from stepglass.eval_schedule import EvalSchedule
-from stepglass.evaluate import choose_windows, rows_at_once, window_losses
+from stepglass.evaluate import choose_windows, rows_at_once
 from stepglass.fileops import FileOps
 from stepglass.interval import SaveSchedule
 from stepglass.lock import RunLock
@@ -42,6 +42,7 @@ from stepglass.models import choice
 from stepglass.models.choice import Shape
 from stepglass.models.gpt2 import GPTConfig
 from stepglass.optim import leave_compiler_out, make_optimizer
+from stepglass.replicas import Replicas
 from stepglass.rundir import open_run_dir
 from stepglass.runlog import SCHEMA, RunLogWriter
 from stepglass.saver import Saver
@@ -136,13 +137,15 @@ def build(
     console.say(f"peak for MFU: {peak.source}")
     updates = 0 if cfg.eval_only else cfg.max_iters
     run_flops = float(shape.flops_per_token()) * cfg.tokens_per_iter * updates
-    does_compile, reason = device.pick_compile(
+    replicas, why_replicas = device.pick_replicas(chosen, cfg.batch_size, shape.num_params())
+    does_compile, why_compile = device.pick_compile(
         chosen.type, cfg.compile, run_flops, peak.flops_per_s
     )
     if cfg.compile == "auto" and isinstance(compiled_before, bool):
-        does_compile, reason = compiled_before, "as when the run was saved: the same bits"
-    chosen = replace(chosen, compile=does_compile)
-    console.say(f"compile: {does_compile}: {reason}")
+        does_compile, why_compile = compiled_before, "as when the run was saved: the same bits"
+    chosen = replace(chosen, compile=does_compile, replicas=replicas)
+    console.say(f"replicas: {replicas}: {why_replicas}")
+    console.say(f"compile: {does_compile}: {why_compile}")
     windows = choose_windows(data, cfg)
     if not chosen.compile:
         leave_compiler_out()
@@ -158,6 +161,7 @@ def build(
     )
     if not cfg.eval_only:
         console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
+    replicas_of_model = Replicas(raw_model, optimizer, chosen) if replicas > 1 else None
     log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
     return Session(
         cfg=cfg,
@@ -170,6 +174,7 @@ def build(
         raw_model=raw_model,
         model=raw_model,
         optimizer=optimizer,
+        replicas=replicas_of_model,
         scaler=chosen.grad_scaler(),
         state=RunState(),
         clock=phases,
@@ -343,30 +348,35 @@ def warm_up(s: Session) -> None:
 
 def first_pass(s: Session) -> None:
     """One batch through everything a step and an evaluation need."""
-    x, y = (s.device.send(part) for part in s.batch(0)[0])
-    with s.device.autocast():
-        _, loss = s.model(x, y)
-    s.scaler.scale(loss).backward()
-    s.optimizer.zero_grad(set_to_none=True)
-    s.model.eval()
+    if s.replicas is not None:
+        s.replicas.backward(s.batch(0)[:1], seed=(s.cfg.seed,))
+    else:
+        x, y = (s.device.send(part) for part in s.batch(0)[0])
+        with s.device.autocast():
+            _, loss = s.model(x, y)
+        s.scaler.scale(loss).backward()
+        s.optimizer.zero_grad(set_to_none=True)
     with torch.inference_mode():
         rows = s.windows.val[: s.eval_rows]
         tokens = s.data.val.windows(np.resize(rows, s.eval_rows), s.cfg.block_size + 1)
-        x, y = (s.device.send(part) for part in as_tensors(tokens))
-        window_losses(s.model, x, y, s.device).cpu()  # waits for the device
-    s.model.train()
+        s.score(*as_tensors(tokens)).cpu()  # waits for the device
 
 
 def try_compile(s: Session) -> float | None:
     """Compile the model, or say why not and go on without."""
     start = time.perf_counter_ns()
-    s.model = torch.compile(s.raw_model)  # type: ignore[assignment]
+    if s.replicas is not None:
+        s.replicas.compile(True)
+    else:
+        s.model = torch.compile(s.raw_model)  # type: ignore[assignment]
     try:
         first_pass(s)
     except Exception as error:  # compilers fail in every way there is
         if is_out_of_memory(error):
             raise
         s.model, s.device = s.raw_model, replace(s.device, compile=False)
+        if s.replicas is not None:
+            s.replicas.compile(False)
         s.optimizer.zero_grad(set_to_none=True)
         s.raw_model.train()
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]

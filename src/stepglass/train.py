@@ -22,6 +22,7 @@ from stepglass.errors import DataError, DeviceError, LogError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.explain import ending
 from stepglass.optim import lr_at, set_lr
+from stepglass.replicas import MicroBatch
 from stepglass.session import PendingIteration, Session, naming_memory_errors
 
 MEMORY_EVERY = 16  # iterations: it changes rarely, and asking for it takes longer than the clock
@@ -50,17 +51,7 @@ def loop(s: Session) -> str:
 
         with s.clock.phase("data"):
             micro_batches = s.batch(step)
-        step_loss: Tensor | float = 0.0
-        for host_x, host_y in micro_batches:
-            with s.clock.phase("data"):
-                x, y = s.device.send(host_x), s.device.send(host_y)
-            with s.clock.phase("forward_backward"):
-                with s.device.autocast():
-                    _, loss = s.model(x, y)
-                    loss = loss / cfg.gradient_accumulation_steps
-                s.scaler.scale(loss).backward()
-                step_loss = step_loss + loss.detach()  # stays on the device: nothing waits for it
-                s.device.finish_queue()
+        step_loss = forward_backward(s, micro_batches)
         with s.clock.phase("optimizer"):
             lr = lr_at(step, cfg)
             set_lr(s.optimizer, lr, cfg)
@@ -72,9 +63,31 @@ def loop(s: Session) -> str:
             report_iteration(s, step, lr, step_loss, grad_norm)
 
 
+def forward_backward(s: Session, micro_batches: list[MicroBatch]) -> Tensor:
+    """Work out the gradients of an update. Returns its loss, which stays on the device: nothing
+    waits for it."""
+    if s.replicas is not None:
+        with s.clock.phase("forward_backward"):
+            return s.replicas.backward(micro_batches, (s.cfg.seed, s.state.step))
+    losses = []
+    for host_x, host_y in micro_batches:
+        with s.clock.phase("data"):
+            x, y = s.device.send(host_x), s.device.send(host_y)
+        with s.clock.phase("forward_backward"):
+            with s.device.autocast():
+                _, loss = s.model(x, y)
+                loss = loss / len(micro_batches)
+            s.scaler.scale(loss).backward()
+            losses.append(loss.detach())
+            s.device.finish_queue()
+    return torch.stack(losses).sum()
+
+
 def apply_gradients(s: Session) -> Tensor | None:
     """Clip, update, clear. Returns the gradient's norm before clipping, where it is computed."""
     saving.protect_snapshot(s)
+    if s.replicas is not None:
+        return s.replicas.update(s.cfg.grad_clip)
     norm = None
     if s.cfg.grad_clip > 0:
         s.scaler.unscale_(s.optimizer)
@@ -95,7 +108,7 @@ def boundary(s: Session) -> bool:
     step = s.state.step
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
-        result = evaluate(s.model, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
+        result = evaluate(s.score, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
         written = sample_text(s) if result is not None else None
     if result is None:
         return False
@@ -138,10 +151,9 @@ def say_what_evaluating_costs(s: Session) -> None:
 
 
 def report_iteration(
-    s: Session, step: int, lr: float, loss: Tensor | float, grad_norm: Tensor | None
+    s: Session, step: int, lr: float, loss: Tensor, grad_norm: Tensor | None
 ) -> None:
     """Close the iteration's window, and show every iteration the device has finished."""
-    assert isinstance(loss, Tensor), "an update has at least one micro-batch"
     norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm
     values = s.device.fetch_later(torch.stack((loss, norm)))
     s.pending.append(PendingIteration(step, lr, values, s.clock.lap()))

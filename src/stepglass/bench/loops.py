@@ -88,9 +88,13 @@ class BareLoop(SessionLoop):
     def run(self, steps: int) -> None:
         s = self.session
         for _ in range(steps):
-            [(x, y)] = s.batch(s.state.step)
-            _, loss = s.model(x, y)
-            loss.backward()
+            micro_batches = s.batch(s.state.step)
+            if s.replicas is not None:
+                s.replicas.backward(micro_batches, (s.state.step,))
+            else:
+                [(x, y)] = micro_batches
+                _, loss = s.model(x, y)
+                loss.backward()
             train.apply_gradients(s)
             s.state.step += 1
 

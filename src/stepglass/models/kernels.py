@@ -164,10 +164,24 @@ def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     is_small = B * H * T * T <= KEPT_SCORES
     if by_hand(q) and T > 1 and is_small and k.size(1) == H and dropout == 0:
         return _run(_Attention, q, k, v)
+    if torch.compiler.is_compiling() and q.device.type == "cpu" and 1 < T <= ROWS and dropout == 0:
+        return plain_attention(q, k, v)
     # One new token may see everything before it: it needs no mask.
     return F.scaled_dot_product_attention(
         q, k, v, dropout_p=dropout, is_causal=T > 1, enable_gqa=k.size(1) != H
     )
+
+
+def plain_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The formula, for a compiler to join with what is around it. A finite mask: inductor's
+    exponential of minus infinity takes several times as long."""
+    B, H, T, D = q.shape
+    if k.size(1) != H:
+        k, v = (part.repeat_interleave(H // k.size(1), dim=1) for part in (k, v))
+    q, k, v = (part.reshape(B * H, T, D) for part in (q, k, v))
+    mask = torch.full((T, T), -1e30, dtype=q.dtype).triu(1)
+    shares = torch.softmax(torch.baddbmm(mask, q, k.mT, alpha=D**-0.5), -1)
+    return torch.bmm(shares, v).view(B, H, T, D)
 
 
 class _Attention(torch.autograd.Function):

@@ -1,0 +1,278 @@
+"""A replica of the model on every core: each works on its own rows of a batch.
+
+    replicas = Replicas(model, optimizer, device)     # device.replicas of them
+    loss = replicas.backward(micro_batches, seed=(1337, step))
+    norm = replicas.update(grad_clip=1.0)
+    replicas.close()
+
+PyTorch shares out every single operation among the cores, which then wait for each other several
+hundred times an update. Replicas meet three times: when the gradients are there, when they are
+added up, and when the weights have changed. Replica 0 is this process. The others are forked from
+it, so that Python's lock is not between them; weights, gradients and what the optimizer remembers
+lie in memory that all of them see. Sums have a fixed order: the same run ends in the same bits.
+
+A helper ends when its pipe does, whatever has become of this process.
+"""
+
+import gc
+import mmap
+import os
+import signal
+import time
+import warnings
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from stepglass.device import Device
+from stepglass.errors import TrainingFailed
+from stepglass.evaluate import window_losses
+from stepglass.optim import MuonAdamW, parts_of
+
+MicroBatch = tuple[Tensor, Tensor]
+PATIENCE_S = 0.002
+Rows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
+
+
+class Replicas:
+    """All replicas, seen from replica 0."""
+
+    def __init__(self, model: nn.Module, optimizer: MuonAdamW, device: Device) -> None:
+        share_memory(model, optimizer)
+        gradients = [[shared(torch.zeros_like(p)) for p in model.parameters()]]
+        gradients += [[shared(g) for g in gradients[0]] for _ in range(1, device.replicas)]
+        parts = parts_of(optimizer, device.replicas)
+        self._optimizer = optimizer
+        self._threads = device.threads
+        self._helpers = [
+            Helper(Replica(number, model, parts[number], gradients, device))
+            for number in range(1, device.replicas)
+        ]
+        torch.set_num_threads(1)  # the other cores are taken
+        self._first = Replica(0, model, parts[0], gradients, device)
+
+    def backward(self, micro_batches: list[MicroBatch], seed: tuple[int, ...]) -> Tensor:
+        """Work out the gradients of an update. Returns its loss."""
+        shares = [self._rows_of_each(x, y) for x, y in micro_batches]
+        rows = sum(len(x) for x, _ in micro_batches)
+        work = [([share[i] for share in shares], rows, seed) for i in range(len(shares[0]))]
+        return torch.tensor(sum(self._all_do("backward", work)))
+
+    def update(self, grad_clip: float) -> Tensor | None:
+        """Clip and update. Returns the gradient's norm before clipping, where it clips."""
+        norms = self._all_do("add_up", [()] * (1 + len(self._helpers)))
+        norm = sum(norm**2 for norm in norms) ** 0.5 if grad_clip > 0 else None
+        rates = [group["lr"] for group in self._optimizer.param_groups]
+        self._all_do("update", [(rates, grad_clip, norm)] * len(norms))
+        return None if norm is None else torch.tensor(norm)
+
+    def compile(self, does_compile: bool) -> None:
+        """From the next batch on. Each replica compiles for itself; they share a cache on disk."""
+        self._all_do("compile", [(does_compile,)] * (1 + len(self._helpers)))
+
+    def score(self, x: Tensor, y: Tensor) -> Tensor:
+        """The mean loss of each row."""
+        work = [(part,) for part in self._rows_of_each(x, y)]
+        return torch.from_numpy(np.concatenate(self._all_do("score", work)))
+
+    def close(self) -> None:
+        """End the helpers, and give this process its threads back."""
+        for helper in self._helpers:
+            helper.close()
+        torch.set_num_threads(self._threads)
+
+    def _rows_of_each(self, x: Tensor, y: Tensor) -> Rows:
+        number = 1 + len(self._helpers)
+        parts = (np.array_split(tensor.numpy(), number) for tensor in (x, y))
+        return list(zip(*parts, strict=True))
+
+    def _all_do(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Every replica does its part. Waits for all of them, whatever has happened to one."""
+        for helper, arguments in zip(self._helpers, work[1:], strict=True):
+            helper.send(name, arguments)
+        results = []
+        try:
+            results.append(getattr(self._first, name)(*work[0]))
+        finally:
+            results += [helper.receive() for helper in self._helpers]
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return results
+
+
+class Replica:
+    """One of them: all of the weights, and a part of them to look after."""
+
+    def __init__(
+        self,
+        number: int,
+        model: nn.Module,
+        part: MuonAdamW,
+        gradients: list[list[Tensor]],
+        device: Device,
+    ) -> None:
+        self.number = number
+        self._plain_model = self._model = model
+        self._part, self._device = part, device
+        self._parameters = list(model.parameters())
+        self._mine = gradients[number]
+        place = {id(p): i for i, p in enumerate(self._parameters)}
+        owned = [place[id(p)] for p in part.parameters()]
+        # Of each replica, the gradients of the weights that this one looks after.
+        self._sums, *self._others = [[own[i] for i in owned] for own in gradients]
+
+    def backward(self, micro_batches: Rows, rows_of_all: int, seed: tuple[int, ...]) -> float:
+        """The gradients of this replica's rows. Returns their share of the loss."""
+        if self.number > 0:  # replica 0 draws from the generator that checkpoints keep
+            torch.manual_seed(
+                int(np.random.SeedSequence((*seed, self.number)).generate_state(1)[0])
+            )
+        for parameter, gradient in zip(self._parameters, self._mine, strict=True):
+            parameter.grad = gradient.zero_()
+        total = 0.0
+        for x, y in micro_batches:
+            if len(x) == 0:
+                continue
+            _, loss = self._model(torch.from_numpy(x), torch.from_numpy(y))
+            loss = loss * (len(x) / rows_of_all)
+            loss.backward()
+            total += loss.item()
+        return total
+
+    def compile(self, does_compile: bool) -> None:
+        plain = self._plain_model
+        self._model = torch.compile(plain) if does_compile else plain  # type: ignore[assignment]
+
+    def add_up(self) -> float:
+        """The whole batch's gradients of the weights it looks after. Returns their norm."""
+        for other in self._others:
+            torch._foreach_add_(self._sums, other)
+        return float(nn.utils.get_total_norm(self._sums))
+
+    def update(self, rates: list[float], grad_clip: float, norm: float | None) -> None:
+        for parameter, gradient in zip(self._part.parameters(), self._sums, strict=True):
+            parameter.grad = gradient
+        if norm is not None:
+            parameters = list(self._part.parameters())
+            nn.utils.clip_grads_with_norm_(parameters, grad_clip, torch.tensor(norm))
+        for group, lr in zip(self._part.param_groups, rates, strict=True):
+            group["lr"] = lr
+        self._part.step()
+
+    @torch.inference_mode()
+    def score(self, rows: tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]) -> Any:
+        x, y = (torch.from_numpy(part) for part in rows)
+        if len(x) == 0:
+            return np.zeros(0, dtype=np.float32)
+        self._model.eval()
+        try:
+            return window_losses(self._model, x, y, self._device).numpy()
+        finally:
+            self._model.train()
+
+
+class Helper:
+    """A process that does what a replica is told to, seen from outside."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._pipe, theirs = Pipe()
+        with warnings.catch_warnings():
+            # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
+            # it works alone.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                serve(replica, theirs)
+            finally:
+                os._exit(1)  # nothing of what is above on this stack is a helper's to do
+        theirs.close()
+
+    def send(self, name: str, arguments: tuple[Any, ...]) -> None:
+        try:
+            self._pipe.send((name, arguments))
+        except OSError as error:
+            raise self._lost() from error
+
+    def receive(self) -> Any:
+        try:
+            return receive(self._pipe)
+        except (EOFError, OSError) as error:
+            raise self._lost() from error
+
+    def close(self) -> None:
+        """It ends by itself, once it has done what it was told last."""
+        self._pipe.close()
+        if self._pid:
+            os.waitpid(self._pid, 0)
+        self._pid = 0
+
+    def _lost(self) -> TrainingFailed:
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return TrainingFailed(
+            f"a replica of the model ended, exit code {os.waitstatus_to_exitcode(status)}; if the "
+            "system ran out of memory, lower --batch_size"
+        )
+
+
+def serve(replica: Replica, pipe: Connection) -> None:
+    """In a helper: do as told until the pipe ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
+    close_all_but(pipe.fileno())
+    torch.set_num_threads(1)
+    gc.freeze()
+    while True:
+        try:
+            name, arguments = receive(pipe)
+        except (EOFError, OSError):
+            return
+        try:
+            result = getattr(replica, name)(*arguments)
+        except Exception as error:  # noqa: BLE001  raised by the one who asked
+            result = RuntimeError(f"{type(error).__name__}: {error}")
+        try:
+            pipe.send(result)
+        except OSError:
+            return
+
+
+def receive(pipe: Connection) -> Any:
+    """What the other side says. Mostly it is about to: looking takes microseconds, being woken up
+    up to a millisecond."""
+    deadline = time.perf_counter() + PATIENCE_S
+    while not pipe.poll() and time.perf_counter() < deadline:
+        os.sched_yield()  # the other side may be waiting for this very core
+    return pipe.recv()
+
+
+def close_all_but(kept: int) -> None:
+    """Files of the run, and its lock, must not be held by a helper that outlives it."""
+    last = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, kept)
+    os.closerange(kept + 1, last)
+
+
+# -- memory that all replicas see ---------------------------------------------------------------
+
+
+def share_memory(model: nn.Module, optimizer: MuonAdamW) -> None:
+    """Move weights and what the optimizer remembers of them to where helpers can change them."""
+    for parameter in model.parameters():
+        parameter.data = shared(parameter.data)
+    for remembered in optimizer.state.values():
+        for name, value in remembered.items():
+            remembered[name] = shared(value)
+
+
+def shared(source: Tensor) -> Tensor:
+    """A copy of a tensor that processes forked from this one have in common with it."""
+    pages = mmap.mmap(-1, max(source.nbytes, 1))  # no file: a container's /dev/shm may be small
+    target = torch.frombuffer(pages, dtype=source.dtype, count=source.numel())
+    return target.view(source.shape).copy_(source)

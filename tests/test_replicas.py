@@ -1,0 +1,238 @@
+"""Replicas of the model do what one model would, and leave nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import prepare_tiny, records, tiny_args, train_tiny
+from stepglass import checkpoint_dir, device, replicas
+from stepglass.config import read_command_line, resolve
+from test_resume import digest, evaluations, losses, resume, stop_after
+
+
+@pytest.fixture(autouse=True)
+def data():
+    prepare_tiny()
+
+
+@pytest.fixture
+def threads():
+    """Has torch use a number of threads, and with them replicas; one again in the end."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def start(out_dir: str = "out") -> dict[str, object]:
+    return records("start", out_dir)[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "settings"),
+    [
+        (2, {"batch_size": 4}),
+        (2, {"batch_size": 3, "optimizer": "adamw"}),  # two rows and one
+        (2, {"batch_size": 2, "gradient_accumulation_steps": 3}),
+        (4, {"batch_size": 4, "grad_clip": 0}),
+        (3, {"batch_size": 8, "grad_clip": 1e-3}),
+    ],
+)
+def test_replicas_learn_what_one_model_learns(number, settings, threads):
+    assert train_tiny(**settings, out_dir="one") == 0
+    threads(number)
+    assert train_tiny(**settings, out_dir="several") == 0
+    assert (start("one")["replicas"], start("several")["replicas"]) == (1, number)
+    for kind, keys in {
+        "iter": ("loss", "grad_norm", "lr", "tokens"),
+        "eval": ("train_loss", "val_loss", "val_se", "windows"),
+    }.items():
+        pairs = list(zip(records(kind, "one"), records(kind, "several"), strict=True))
+        assert len(pairs) >= 3
+        for one, several in pairs:
+            for key in keys:
+                expected = one[key] if one[key] is None else pytest.approx(one[key], rel=1e-4)
+                assert several[key] == expected, (kind, key)
+
+
+@pytest.mark.parametrize("step", [1, 3, 4])
+def test_stopping_and_resuming_replicas_changes_nothing(step, threads, monkeypatch):
+    threads(2)
+    settings = {"dropout": 0.2, "max_iters": 6, "eval_interval": 2, "batch_size": 4}
+    assert train_tiny(**settings, out_dir="whole") == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, step)
+        assert train_tiny(**settings, out_dir="parts") == 0
+    assert resume("parts") == 0
+    assert start("parts")["replicas"] == 2
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+    assert evaluations("parts") == evaluations("whole")
+
+
+def test_every_replica_drops_other_activations(threads, monkeypatch):
+    """The same rows for both: with the same draws their losses would be the same."""
+    threads(2)
+    seen = []
+    real = replicas.Replicas._all_do
+
+    def with_the_same_rows(self, name, work):
+        if name == "backward":
+            work = [work[0]] * 2
+            seen.append(real(self, name, work))
+            return seen[-1]
+        return real(self, name, work)
+
+    monkeypatch.setattr(replicas.Replicas, "_all_do", with_the_same_rows)
+    assert train_tiny(dropout=0.5, out_dir="dropped") == 0
+    assert all(first != second for first, second in seen[2:])  # before, outputs are zero
+    seen.clear()
+    assert train_tiny(dropout=0.0, out_dir="whole") == 0
+    assert all(first == second for first, second in seen)
+
+
+def test_a_run_leaves_no_process_and_no_setting_behind(threads):
+    threads(2)
+    assert train_tiny() == 0
+    assert torch.get_num_threads() == 2
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def fail_in_helper(monkeypatch, name: str, failure) -> None:
+    real = getattr(replicas.Replica, name)
+
+    def fail(self, *arguments):
+        if self.number == 1:
+            failure()
+        return real(self, *arguments)
+
+    monkeypatch.setattr(replicas.Replica, name, fail)
+
+
+def run_out_of_memory():
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate much")
+
+
+@pytest.mark.parametrize("name", ["backward", "add_up", "update", "score"])
+def test_memory_that_runs_out_in_a_helper_is_named(name, threads, monkeypatch, capsys):
+    threads(2)
+    fail_in_helper(monkeypatch, name, run_out_of_memory)
+    assert train_tiny() == 2
+    assert "ran out of memory" in capsys.readouterr().err
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("name", ["backward", "update"])
+def test_a_helper_that_dies_ends_the_run_with_its_name(name, threads, monkeypatch, capsys):
+    threads(2)
+    fail_in_helper(monkeypatch, name, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    assert train_tiny() == 1
+    assert "a replica of the model ended, exit code -9" in capsys.readouterr().err
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+# -- signals, in real processes -----------------------------------------------------------------
+
+
+class Run:
+    """A run with two replicas, in a process group of its own."""
+
+    def __init__(self, **settings: object) -> None:
+        argv = ["train", *tiny_args(max_iters=10**6, eval_interval=10**6, **settings)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stepglass", *argv],
+            env=os.environ | {"OMP_NUM_THREADS": "2"},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("iter 5"):
+                break
+
+    def group(self) -> list[int]:
+        """Processes of the run that are still there."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            if int(fields[2]) == self.process.pid and fields[0] != "Z":
+                found.append(int(path.parent.name))
+        return found
+
+    def rest(self) -> str:
+        out, _ = self.process.communicate()
+        return out
+
+
+def test_a_signal_for_the_whole_group_stops_after_a_step(monkeypatch):
+    run = Run()
+    assert len(run.group()) == 2
+    os.killpg(run.process.pid, signal.SIGINT)
+    said = run.rest()
+    assert run.process.returncode == 0
+    assert "stopped by SIGINT" in said
+    assert checkpoint_dir.committed(Path("out"))
+    assert run.group() == []
+
+
+def test_nothing_survives_a_run_that_is_killed():
+    run = Run()
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.rest()  # until nobody holds its output
+    deadline = time.monotonic() + 60
+    while run.group() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert run.group() == []
+    assert train_tiny() == 0  # the directory is not locked
+
+
+def test_a_helper_holds_none_of_the_files_of_the_run():
+    run = Run()
+    [helper] = set(run.group()) - {run.process.pid}
+    held = [os.readlink(path) for path in Path(f"/proc/{helper}/fd").iterdir()]
+    os.killpg(run.process.pid, signal.SIGKILL)
+    run.rest()
+    assert not [path for path in held if str(Path("out").resolve()) in path]
+    assert len(held) == 4  # standard input, output and errors, and the pipe
+
+
+# -- how many -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "batch_size", "number", "reason"),
+    [
+        ({"threads": 2}, 12, 2, "one a core, 6 of 12 sequences each"),
+        ({"threads": 8}, 12, 6, "one a core, 2 of 12 sequences each"),
+        ({"threads": 8}, 64, 8, "one a core, 8 of 64 sequences each"),
+        ({"threads": 2}, 1, 1, "2 threads would share 1 sequences unevenly"),
+        ({"threads": 10}, 12, 1, "10 threads would share 12 sequences unevenly"),
+        ({"threads": 1}, 12, 1, "one thread"),
+        ({"threads": 2, "dtype": torch.bfloat16}, 12, 1, "not tried with bfloat16"),
+        ({"torch_device": torch.device("cuda")}, 12, 1, "one device"),
+    ],
+)
+def test_cores_share_a_batch_that_keeps_them_busy(changes, batch_size, number, reason):
+    cpu = device.pick(resolve(read_command_line(tiny_args()), "none"))
+    chosen = replace(cpu, **changes)
+    assert device.pick_replicas(chosen, batch_size, 10**6) == (number, reason)
+
+
+def test_large_gradients_are_not_copied(monkeypatch):
+    cpu = replace(device.pick(resolve(read_command_line(tiny_args()), "none")), threads=2)
+    assert device.pick_replicas(cpu, 12, 10**9) == (1, "their gradients would take 8.0 GB")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert device.pick_replicas(cpu, 12, 10**6)[0] == 1
