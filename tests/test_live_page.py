@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import chromium, hover, ink, keep_screenshot, open_page
+from browser import chromium, drag, hover, ink, keep_screenshot, open_page
 from helpers import command, prepare_tiny, tiny_args
 
 ITERATIONS = """(() => {
@@ -109,6 +109,7 @@ def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(br
             before = rows(page)
             until(lambda: rows(page) > before, "more rows")
             until(lambda: "running" in health(page), "the state")
+            drag(page, "time", 98, 102)  # a stall nearby would be shown instead
             assert "slow because of: evaluations" in hover(page, "time", 100)
             server.kill()
             server.wait()

@@ -42,6 +42,7 @@ def start(out_dir: str = "out") -> dict[str, object]:
         (2, {"batch_size": 2, "gradient_accumulation_steps": 3}),
         (4, {"batch_size": 4, "grad_clip": 0}),
         (3, {"batch_size": 8, "grad_clip": 1e-3}),
+        (16, {"batch_size": 16, "n_layer": 1, "max_iters": 3}),  # some have no weights of their own
     ],
 )
 def test_replicas_learn_what_one_model_learns(number, settings, threads):
@@ -54,7 +55,7 @@ def test_replicas_learn_what_one_model_learns(number, settings, threads):
         "eval": ("train_loss", "val_loss", "val_se", "windows"),
     }.items():
         pairs = list(zip(records(kind, "one"), records(kind, "several"), strict=True))
-        assert len(pairs) >= 3
+        assert len(pairs) >= 2
         for one, several in pairs:
             for key in keys:
                 expected = one[key] if one[key] is None else pytest.approx(one[key], rel=1e-4)

@@ -164,7 +164,7 @@ class MuonAdamW(torch.optim.AdamW):
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         assert closure is None
         for group in self.param_groups:
-            if group.get("is_muon"):
+            if group.get("is_muon") and group["params"]:  # a part may have none of them
                 self._muon(group)
         ADAMW_STEP(self)  # passes over what has no gradient left
         return None

@@ -150,11 +150,15 @@ class Replica:
 
     def add_up(self) -> float:
         """The whole batch's gradients of the weights it looks after. Returns their norm."""
+        if not self._sums:  # more cores than parameters
+            return 0.0
         for other in self._others:
             torch._foreach_add_(self._sums, other)
         return float(nn.utils.get_total_norm(self._sums))
 
     def update(self, rates: list[float], grad_clip: float, norm: float | None) -> None:
+        if not self._sums:
+            return
         for parameter, gradient in zip(self._part.parameters(), self._sums, strict=True):
             parameter.grad = gradient
         if norm is not None:
