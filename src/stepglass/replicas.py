@@ -34,7 +34,7 @@ from stepglass.evaluate import window_losses
 from stepglass.optim import MuonAdamW, parts_of
 
 MicroBatch = tuple[Tensor, Tensor]
-PATIENCE_S = 0.002
+PATIENCE_S = 0.01
 Rows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
 
 
@@ -43,17 +43,17 @@ class Replicas:
 
     def __init__(self, model: nn.Module, optimizer: MuonAdamW, device: Device) -> None:
         share_memory(model, optimizer)
-        gradients = [[shared(torch.zeros_like(p)) for p in model.parameters()]]
-        gradients += [[shared(g) for g in gradients[0]] for _ in range(1, device.replicas)]
         parts = parts_of(optimizer, device.replicas)
+        size = sum(p.numel() for p in model.parameters())
+        gradients = [shared(torch.zeros(size)) for _ in range(device.replicas)]
         self._optimizer = optimizer
         self._threads = device.threads
         self._helpers = [
-            Helper(Replica(number, model, parts[number], gradients, device))
+            Helper(Replica(number, model, parts, gradients, device))
             for number in range(1, device.replicas)
         ]
         torch.set_num_threads(1)  # the other cores are taken
-        self._first = Replica(0, model, parts[0], gradients, device)
+        self._first = Replica(0, model, parts, gradients, device)
 
     def backward(self, micro_batches: list[MicroBatch], seed: tuple[int, ...]) -> Tensor:
         """Work out the gradients of an update. Returns its loss."""
@@ -112,19 +112,22 @@ class Replica:
         self,
         number: int,
         model: nn.Module,
-        part: MuonAdamW,
-        gradients: list[list[Tensor]],
+        parts: list[MuonAdamW],
+        gradients: list[Tensor],
         device: Device,
     ) -> None:
         self.number = number
         self._plain_model = self._model = model
-        self._part, self._device = part, device
-        self._parameters = list(model.parameters())
-        self._mine = gradients[number]
-        place = {id(p): i for i, p in enumerate(self._parameters)}
-        owned = [place[id(p)] for p in part.parameters()]
-        # Of each replica, the gradients of the weights that this one looks after.
-        self._sums, *self._others = [[own[i] for i in owned] for own in gradients]
+        self._part, self._device = parts[number], device
+        # All gradients of a replica are one tensor, those of a part side by side in it.
+        in_order = [list(part.parameters()) for part in parts]
+        self._parameters = [p for part in in_order for p in part]
+        self._gradient = gradients[number]
+        self._gradients = pieces(gradients[number], self._parameters)
+        first = sum(p.numel() for part in in_order[:number] for p in part)
+        owned = slice(first, first + sum(p.numel() for p in in_order[number]))
+        self._sum, *self._others = [gradient[owned] for gradient in gradients]
+        self._sums = pieces(self._sum, in_order[number])
 
     def backward(self, micro_batches: Rows, rows_of_all: int, seed: tuple[int, ...]) -> float:
         """The gradients of this replica's rows. Returns their share of the loss."""
@@ -132,8 +135,9 @@ class Replica:
             torch.manual_seed(
                 int(np.random.SeedSequence((*seed, self.number)).generate_state(1)[0])
             )
-        for parameter, gradient in zip(self._parameters, self._mine, strict=True):
-            parameter.grad = gradient.zero_()
+        self._gradient.zero_()
+        for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
+            parameter.grad = gradient
         total = 0.0
         for x, y in micro_batches:
             if len(x) == 0:
@@ -150,20 +154,15 @@ class Replica:
 
     def add_up(self) -> float:
         """The whole batch's gradients of the weights it looks after. Returns their norm."""
-        if not self._sums:  # more cores than parameters
-            return 0.0
         for other in self._others:
-            torch._foreach_add_(self._sums, other)
-        return float(nn.utils.get_total_norm(self._sums))
+            self._sum.add_(other)
+        return float(torch.linalg.vector_norm(self._sum))
 
     def update(self, rates: list[float], grad_clip: float, norm: float | None) -> None:
-        if not self._sums:
-            return
+        if norm is not None:
+            self._sum.mul_(min(1.0, grad_clip / (norm + 1e-6)))
         for parameter, gradient in zip(self._part.parameters(), self._sums, strict=True):
             parameter.grad = gradient
-        if norm is not None:
-            parameters = list(self._part.parameters())
-            nn.utils.clip_grads_with_norm_(parameters, grad_clip, torch.tensor(norm))
         for group, lr in zip(self._part.param_groups, rates, strict=True):
             group["lr"] = lr
         self._part.step()
@@ -273,6 +272,12 @@ def share_memory(model: nn.Module, optimizer: MuonAdamW) -> None:
     for remembered in optimizer.state.values():
         for name, value in remembered.items():
             remembered[name] = shared(value)
+
+
+def pieces(flat: Tensor, parameters: list[Tensor]) -> list[Tensor]:
+    """Views of a flat tensor, one shaped like each parameter."""
+    parts = torch.split(flat, [p.numel() for p in parameters])
+    return [part.view(p.shape) for part, p in zip(parts, parameters, strict=True)]
 
 
 def shared(source: Tensor) -> Tensor:
