@@ -8,12 +8,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from helpers import prepare_tiny, records, tiny_args, train_tiny
-from stepglass import checkpoint_dir, device, replicas
+from stepglass import checkpoint_dir, device, replicas, startup
 from stepglass.config import read_command_line, resolve
+from stepglass.evaluate import Windows, rows_at_once
+from stepglass.models.choice import shape_of
 from test_resume import digest, evaluations, losses, resume, stop_after
 
 
@@ -141,6 +144,53 @@ def test_a_helper_that_dies_ends_the_run_with_its_name(name, threads, monkeypatc
         os.waitpid(-1, os.WNOHANG)
 
 
+def test_a_helper_that_cannot_be_started_leaves_nothing_behind(threads, monkeypatch):
+    threads(3)
+    real, forks = os.fork, []
+
+    def one_and_no_more() -> int:
+        if forks:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        forks.append(real())
+        return forks[-1]
+
+    monkeypatch.setattr(os, "fork", one_and_no_more)
+    assert train_tiny(batch_size=6) == 2
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert torch.get_num_threads() == 3
+
+
+def test_a_log_that_cannot_be_opened_ends_the_helpers(threads, monkeypatch):
+    threads(2)
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(startup, "RunLogWriter", refuse)
+    assert train_tiny() == 2
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert torch.get_num_threads() == 2
+
+
+def test_helpers_that_somebody_else_has_waited_for_do_not_hold_up_the_end(threads):
+    threads(2)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert train_tiny() == 0
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_every_replica_has_a_window_to_score():
+    """A large vocabulary leaves room for one row at a time; the other cores would wait for it."""
+    cfg = resolve(read_command_line(tiny_args(block_size=256)), "none")
+    cpu = replace(device.pick(cfg), replicas=8)
+    windows = Windows(np.arange(100), np.arange(100))
+    assert rows_at_once(windows, cfg, shape_of(cfg, 50_257), cpu) == 8
+
+
 # -- signals, in real processes -----------------------------------------------------------------
 
 
@@ -235,5 +285,11 @@ def test_cores_share_a_batch_that_keeps_them_busy(changes, batch_size, number, r
 def test_large_gradients_are_not_copied(monkeypatch):
     cpu = replace(device.pick(resolve(read_command_line(tiny_args()), "none")), threads=2)
     assert device.pick_replicas(cpu, 12, 10**9) == (1, "their gradients would take 8.0 GB")
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "available_host_bytes", lambda: 20_000_000)
+        assert device.pick_replicas(cpu, 12, 10**6) == (1, "their gradients would take 8.0 MB")
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.cuda, "is_available", lambda: True)
+        assert device.pick_replicas(cpu, 12, 10**6)[0] == 1
     monkeypatch.setattr(sys, "platform", "darwin")
     assert device.pick_replicas(cpu, 12, 10**6)[0] == 1

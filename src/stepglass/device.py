@@ -183,13 +183,11 @@ def available_host_bytes() -> int | None:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())
         used = int((group / "memory.current").read_text())
-        cache = next(
-            int(line.split()[1])
-            for line in (group / "memory.stat").read_text().splitlines()
-            if line.startswith("file ")
-        )
-        return min(available, limit - used + cache)  # the page cache makes way
-    except (OSError, ValueError, StopIteration):  # no container, or one without a limit
+        kinds = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # The page cache makes way; memory that processes share is counted there, and does not.
+        cache = int(kinds["file"]) - int(kinds["shmem"])
+        return min(available, limit - used + cache)
+    except (OSError, ValueError, KeyError):  # no container, or one without a limit
         return available
 
 
@@ -276,6 +274,8 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
         return 1, "one device"
     if sys.platform != "linux":
         return 1, "not tried on this system"
+    if torch.cuda.is_available():
+        return 1, "not tried beside a GPU"  # a fork does not take CUDA along
     if threads == 1:
         return 1, "one thread"
     if device.dtype is not torch.float32:
@@ -284,7 +284,9 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
     if batch_size < BUSY_CORES * rows * threads:
         return 1, f"{threads} threads would share {batch_size} sequences unevenly"
     number = math.ceil(batch_size / rows)
-    if 4 * number * num_params > GRADIENTS:
+    available = device.available_bytes()
+    most = GRADIENTS if available is None else min(GRADIENTS, available // 4)
+    if 4 * number * num_params > most:
         return 1, f"their gradients would take {units.size(4 * number * num_params)}"
     return number, f"one a core, {rows} of {batch_size} sequences each"
 
@@ -304,7 +306,7 @@ def pick(cfg: TrainConfig) -> Device:
         dtype,
         threads=torch.get_num_threads(),
         compile=False,  # until it is known how long the run will be
-        replicas=1,  # and whether it is compiled
+        replicas=1,  # until it is known how large the model is
         reasons=(
             f"device: {asked} ({name}): {device_reason}",
             f"dtype: {dtype_name}: {dtype_reason}",

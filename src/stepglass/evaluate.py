@@ -57,7 +57,7 @@ def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Devic
     most = max(len(windows.train), len(windows.val), 1)
     if device.type == "cpu":
         tokens = min(CPU_TOKENS, CPU_LOGITS // shape.vocab_size)
-        return min(most, max(1, tokens // cfg.block_size))
+        return min(most, max(device.replicas, tokens // cfg.block_size))
     # Logits in float32 and once more for the loss, and a few activations of the widest layer.
     row = cfg.block_size * (8 * shape.vocab_size + 32 * shape.n_embd)
     available = device.available_bytes()

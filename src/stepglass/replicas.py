@@ -21,6 +21,7 @@ import signal
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -48,10 +49,13 @@ class Replicas:
         gradients = [shared(torch.zeros(size)) for _ in range(device.replicas)]
         self._optimizer = optimizer
         self._threads = device.threads
-        self._helpers = [
-            Helper(Replica(number, model, parts, gradients, device))
-            for number in range(1, device.replicas)
-        ]
+        self._helpers: list[Helper] = []
+        try:
+            for number in range(1, device.replicas):
+                self._helpers.append(Helper(Replica(number, model, parts, gradients, device)))
+        except BaseException:
+            self.close()
+            raise
         torch.set_num_threads(1)  # the other cores are taken
         self._first = Replica(0, model, parts, gradients, device)
 
@@ -94,15 +98,14 @@ class Replicas:
         """Every replica does its part. Waits for all of them, whatever has happened to one."""
         for helper, arguments in zip(self._helpers, work[1:], strict=True):
             helper.send(name, arguments)
-        results = []
         try:
-            results.append(getattr(self._first, name)(*work[0]))
+            results = [getattr(self._first, name)(*work[0])]
         finally:
-            results += [helper.receive() for helper in self._helpers]
-        for result in results:
+            theirs = [helper.receive() for helper in self._helpers]
+        for result in theirs:
             if isinstance(result, Exception):
                 raise result
-        return results
+        return results + theirs
 
 
 class Replica:
@@ -132,9 +135,8 @@ class Replica:
     def backward(self, micro_batches: Rows, rows_of_all: int, seed: tuple[int, ...]) -> float:
         """The gradients of this replica's rows. Returns their share of the loss."""
         if self.number > 0:  # replica 0 draws from the generator that checkpoints keep
-            torch.manual_seed(
-                int(np.random.SeedSequence((*seed, self.number)).generate_state(1)[0])
-            )
+            mixed = np.random.SeedSequence((*seed, self.number))
+            torch.default_generator.manual_seed(int(mixed.generate_state(1)[0]))
         self._gradient.zero_()
         for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
             parameter.grad = gradient
@@ -149,6 +151,11 @@ class Replica:
         return total
 
     def compile(self, does_compile: bool) -> None:
+        if does_compile and self.number > 0:
+            # Threads that an earlier run of this process compiled with are not here after a fork.
+            from torch._inductor.async_compile import AsyncCompile  # noqa: PLC0415  a second
+
+            AsyncCompile.pool.cache_clear()
         plain = self._plain_model
         self._model = torch.compile(plain) if does_compile else plain  # type: ignore[assignment]
 
@@ -183,6 +190,7 @@ class Helper:
     """A process that does what a replica is told to, seen from outside."""
 
     def __init__(self, replica: Replica) -> None:
+        self._exit_code: str | None = None
         self._pipe, theirs = Pipe()
         with warnings.catch_warnings():
             # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
@@ -197,31 +205,28 @@ class Helper:
         theirs.close()
 
     def send(self, name: str, arguments: tuple[Any, ...]) -> None:
-        try:
+        with suppress(OSError):  # `receive` says that it is lost
             self._pipe.send((name, arguments))
-        except OSError as error:
-            raise self._lost() from error
 
     def receive(self) -> Any:
+        """What the replica returned, or the exception that says why it did not."""
         try:
             return receive(self._pipe)
-        except (EOFError, OSError) as error:
-            raise self._lost() from error
+        except (EOFError, OSError):
+            self.close()
+            return TrainingFailed(
+                f"a replica of the model ended, exit code {self._exit_code}; if there was too "
+                "little memory, lower --batch_size"
+            )
 
     def close(self) -> None:
         """It ends by itself, once it has done what it was told last."""
         self._pipe.close()
-        if self._pid:
-            os.waitpid(self._pid, 0)
-        self._pid = 0
-
-    def _lost(self) -> TrainingFailed:
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return TrainingFailed(
-            f"a replica of the model ended, exit code {os.waitstatus_to_exitcode(status)}; if the "
-            "system ran out of memory, lower --batch_size"
-        )
+        if self._exit_code is None:
+            self._exit_code = "n/a"
+            with suppress(ChildProcessError):  # somebody else has asked how it ended
+                _, status = os.waitpid(self._pid, 0)
+                self._exit_code = str(os.waitstatus_to_exitcode(status))
 
 
 def serve(replica: Replica, pipe: Connection) -> None:
@@ -257,9 +262,10 @@ def receive(pipe: Connection) -> Any:
 
 def close_all_but(kept: int) -> None:
     """Files of the run, and its lock, must not be held by a helper that outlives it."""
-    last = os.sysconf("SC_OPEN_MAX")
-    os.closerange(3, kept)
-    os.closerange(kept + 1, last)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            with suppress(OSError):  # the folder itself was one of them
+                os.close(int(name))
 
 
 # -- memory that all replicas see ---------------------------------------------------------------

@@ -130,13 +130,15 @@ class Session:
 
     def close(self) -> None:
         """Let go of the run directory, with everything logged on disk."""
-        if self.replicas is not None:
-            self.replicas.close()
-        self.saver.close()
-        self.log.close()
-        loggers.close(self.feeds, self.console.say)
-        self.say_what_loggers_lost()
-        self.lock.release()
+        try:
+            if self.replicas is not None:
+                self.replicas.close()
+        finally:
+            self.saver.close()
+            self.log.close()
+            loggers.close(self.feeds, self.console.say)
+            self.say_what_loggers_lost()
+            self.lock.release()
 
     def say_what_loggers_lost(self) -> None:
         """Once for each logger that has failed."""

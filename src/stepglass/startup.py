@@ -32,7 +32,13 @@ from stepglass.console import Console
 from stepglass.data import dataset
 from stepglass.data.dataset import Dataset, as_tensors
 from stepglass.device import Device
-from stepglass.errors import CheckpointError, ConfigError, DeviceError, os_reason
+from stepglass.errors import (
+    CheckpointError,
+    ConfigError,
+    DeviceError,
+    TrainingFailed,
+    os_reason,
+)
 from stepglass.eval_schedule import EvalSchedule
 from stepglass.evaluate import choose_windows, rows_at_once
 from stepglass.fileops import FileOps
@@ -162,7 +168,13 @@ def build(
     if not cfg.eval_only:
         console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
     replicas_of_model = Replicas(raw_model, optimizer, chosen) if replicas > 1 else None
-    log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
+    try:
+        log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
+        saver = Saver(run_dir, chosen, lock, log, keep)
+    except BaseException:
+        if replicas_of_model is not None:
+            replicas_of_model.close()
+        raise
     return Session(
         cfg=cfg,
         run_dir=run_dir,
@@ -179,7 +191,7 @@ def build(
         state=RunState(),
         clock=phases,
         log=log,
-        saver=Saver(run_dir, chosen, lock, log, keep),
+        saver=saver,
         schedule=schedule,
         evals=evals,
         eval_rows=rows_at_once(windows, cfg, shape, chosen),
@@ -372,7 +384,7 @@ def try_compile(s: Session) -> float | None:
     try:
         first_pass(s)
     except Exception as error:  # compilers fail in every way there is
-        if is_out_of_memory(error):
+        if is_out_of_memory(error) or isinstance(error, TrainingFailed):  # a replica was lost
             raise
         s.model, s.device = s.raw_model, replace(s.device, compile=False)
         if s.replicas is not None:
