@@ -48,7 +48,7 @@ def process(*args: str) -> "Iterator[subprocess.Popen[str]]":
 def training(**changes) -> "subprocess.Popen[str]":
     # Iterations of a few milliseconds, and evaluations that stand out.
     settings = {"max_iters": 1_000_000, "eval_interval": 100, "eval_iters": 50, "block_size": 32,
-                "n_embd": 64, "log_interval": 1000}  # fmt: skip
+                "n_embd": 64, "log_interval": 1000, "compile": False}  # fmt: skip
     return process("train", *tiny_args(**settings | changes))  # type: ignore[return-value]
 
 

@@ -198,7 +198,10 @@ class Run:
     """A run with two replicas, in a process group of its own."""
 
     def __init__(self, **settings: object) -> None:
-        argv = ["train", *tiny_args(max_iters=10**6, eval_interval=10**6, **settings)]
+        argv = [
+            "train",
+            *tiny_args(max_iters=10**6, eval_interval=10**6, compile=False, **settings),
+        ]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stepglass", *argv],
             env=os.environ | {"OMP_NUM_THREADS": "2"},
