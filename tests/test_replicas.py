@@ -191,6 +191,19 @@ def test_every_replica_has_a_window_to_score():
     assert rows_at_once(windows, cfg, shape_of(cfg, 50_257), cpu) == 8
 
 
+def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, capsys):
+    threads(2)
+
+    def broken(model):
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setattr(torch, "compile", broken)
+    assert train_tiny(compile=True) == 0
+    assert "compile failed: no C compiler; going on without it" in capsys.readouterr().out
+    assert train_tiny(compile=False, out_dir="plain") == 0
+    assert losses("out") == losses("plain")
+
+
 # -- signals, in real processes -----------------------------------------------------------------
 
 

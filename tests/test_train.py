@@ -445,7 +445,7 @@ def test_memory_that_runs_out_in_the_warm_up_is_one_line(monkeypatch, capsys):
     def no_memory(*args):
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
-    monkeypatch.setattr("stepglass.startup.first_pass", no_memory)
+    monkeypatch.setattr("stepglass.warmup.first_pass", no_memory)
     assert train_tiny() == 2
     error = capsys.readouterr().err
     assert "ran out of memory at step 0 with batch_size=4; try --batch_size=2" in error

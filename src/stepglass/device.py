@@ -185,7 +185,7 @@ def available_host_bytes() -> int | None:
         used = int((group / "memory.current").read_text())
         kinds = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         # The page cache makes way; memory that processes share is counted there, and does not.
-        cache = int(kinds["file"]) - int(kinds["shmem"])
+        cache = int(kinds["file"]) - int(kinds.get("shmem", 0))
         return min(available, limit - used + cache)
     except (OSError, ValueError, KeyError):  # no container, or one without a limit
         return available

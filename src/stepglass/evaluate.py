@@ -110,9 +110,13 @@ def _losses(
 
 
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
-    """The mean loss of each row. Call it in inference mode, the inputs made there too: a compiled
-    model would otherwise be compiled twice."""
-    with device.autocast():
-        _, loss = model(x, y, reduction="none")
+    """The mean loss of each row of a batch, which is on the host. Call it in inference mode, the
+    inputs made there too: a compiled model would otherwise be compiled twice."""
+    model.eval()
+    try:
+        with device.autocast():
+            _, loss = model(device.send(x), device.send(y), reduction="none")
+    finally:
+        model.train()
     mean: Tensor = loss.float().view(len(x), -1).mean(dim=1)
     return mean

@@ -114,11 +114,7 @@ class Session:
         """The mean loss of each row of a batch, which is on the host. Call it in inference mode."""
         if self.replicas is not None:
             return self.replicas.score(x, y)
-        self.model.eval()
-        try:
-            return window_losses(self.model, self.device.send(x), self.device.send(y), self.device)
-        finally:
-            self.model.train()
+        return window_losses(self.model, x, y, self.device)
 
     def iter_ms(self) -> float | None:
         """What an iteration of this process takes, evaluations and start-up aside."""

@@ -63,8 +63,7 @@ def against_plain(say: Say, rounds: int) -> dict[str, Any]:
 
 def of_peak(say: Say, rounds: int) -> dict[str, Any]:
     """What 10.65 M parameters do of the peak, by the trainer's formula for MFU, the peak measured
-    right before and after; and of what a matrix product does that goes on as long as an update.
-    """
+    right before and after; and of what that product does for a second."""
     flops = flops_per_update(BABY)
     rates, shares, sustained = [], [], []
     with Worker("ours", BABY) as ours:
