@@ -102,11 +102,14 @@ class Folder:
                 names[item] = names.pop(name)
         return names
 
-    def choices(self) -> list[tuple[int, ...]]:
+    def choices(self) -> "list[dict[str, File | Folder]]":
         """Every prefix of the pending changes, and every one of them alone: order is not kept."""
         count = len(self.pending)
-        prefixes = [tuple(range(n)) for n in range(count + 1)]
-        return list(dict.fromkeys([*prefixes, *((n,) for n in range(count))]))
+        chosen = [*(tuple(range(n)) for n in range(count + 1)), *((n,) for n in range(count))]
+        found = {}
+        for entries in map(self.entries, chosen):
+            found.setdefault(frozenset((name, id(item)) for name, item in entries.items()), entries)
+        return list(found.values())
 
 
 class Recorder(HookedDisk):
@@ -143,11 +146,11 @@ class Recorder(HookedDisk):
         )
 
 
-def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[Folder], list[File], list[Any]]:
-    """The disk after these calls: its root, all folders and files, and what was promised."""
+def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[File], list[Any]]:
+    """The disk after these calls: its root, all files, and what was promised."""
     root = Folder()
     live: dict[Path, Any] = {Path("."): root}
-    folders, files, promises = [root], [], []
+    files, promises = [], []
     for name, args in log:
         if name == "promise":
             promises.append(args)
@@ -155,7 +158,7 @@ def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[Folder], list[File]
         path = args[0]
         if name in ("mkdir", "create"):
             item: Any = Folder() if name == "mkdir" else File()
-            (folders if name == "mkdir" else files).append(item)
+            files += [item] if name == "create" else []
             live[path] = item
             live[path.parent].pending.append(("link", path.name, item))
         elif name == "allocate":
@@ -178,7 +181,7 @@ def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[Folder], list[File]
         elif name in ("unlink", "rmdir"):
             live[path.parent].pending.append(("unlink", path.name, None))
             del live[path]
-    return root, folders, files, promises
+    return root, files, promises
 
 
 Tree = dict[str, bytes | None]  # path -> content; None is a folder
@@ -186,25 +189,25 @@ Tree = dict[str, bytes | None]  # path -> content; None is a folder
 
 def after_power_loss(log: list[tuple[str, Any]]) -> Iterator[tuple[Tree, list[Any]]]:
     """Every state a disk may be in after these calls and a power cut."""
-    root, folders, files, promises = replay(log)
-    changing = [folder for folder in folders if folder.pending]
-    torn = [file for file in files if len(file.survivors()) > 1]
-    for chosen in itertools.product(*(folder.choices() for folder in changing)):
-        kept = {id(f): c for f, c in zip(changing, chosen, strict=True)}
-        for mode in range(4 if torn else 1):
-            yield _tree(root, kept, mode), promises
+    root, files, promises = replay(log)
+    is_torn = any(len(file.survivors()) > 1 for file in files)
+    for mode in range(4 if is_torn else 1):
+        for tree in _trees(root, mode):
+            yield tree, promises
 
 
-def _tree(folder: Folder, kept: dict[int, tuple[int, ...]], mode: int, prefix: str = "") -> Tree:
-    tree: Tree = {}
-    for name, item in folder.entries(kept.get(id(folder), ())).items():
-        if isinstance(item, Folder):
-            tree[prefix + name] = None
-            tree |= _tree(item, kept, mode, f"{prefix}{name}/")
-        else:
-            survivors = item.survivors()
-            tree[prefix + name] = survivors[min(mode, len(survivors) - 1)]
-    return tree
+def _trees(folder: Folder, mode: int, prefix: str = "") -> Iterator[Tree]:
+    for entries in folder.choices():
+        parts: list[list[Tree]] = []
+        for name, item in entries.items():
+            if isinstance(item, Folder):
+                inside = _trees(item, mode, f"{prefix}{name}/")
+                parts.append([{prefix + name: None, **tree} for tree in inside])
+            else:
+                survivors = item.survivors()
+                parts.append([{prefix + name: survivors[min(mode, len(survivors) - 1)]}])
+        for chosen in itertools.product(*parts):
+            yield {name: content for part in chosen for name, content in part.items()}
 
 
 def build(tree: Tree, root: Path) -> None:
