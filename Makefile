@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= 3
 
 .PHONY: train test browser test-gpt2 torture lint types check bench format clean
 
@@ -12,7 +12,8 @@ train: $(VENV)/.installed
 	$(BIN)/stepglass train $(TRAIN_FLAGS)
 	$(BIN)/stepglass sample out --prompt="ROMEO:" --max_new_tokens=300
 
-## the tests, on two cores; a thread for each process, or they would wait for each other
+## the tests, three at a time: on two cores, one of them is usually waiting for something.
+## A thread for each, or they would wait for each other
 test: $(VENV)/.installed-dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal
 

@@ -120,6 +120,7 @@ class Recorder(HookedDisk):
         self._root = root
         self._names: dict[int, Path] = {}
         self._drop = drop
+        self.dropped_at = 0
         self.num_syncs = 0
         self.log: list[tuple[str, Any]] = []
 
@@ -136,6 +137,7 @@ class Recorder(HookedDisk):
         if name in SYNCS:
             self.num_syncs += 1
             if self.num_syncs - 1 == self._drop:
+                self.dropped_at = len(self.log)
                 return
         if name in ("allocate", "write", "fsync", "close"):
             path, rest = self._names[args[0]], args[1:]

@@ -19,7 +19,7 @@ from stepglass import checkpoint, checkpoint_dir
 
 KILLS = int(os.environ.get("STEPGLASS_KILLS", "12"))
 TERMS = int(os.environ.get("STEPGLASS_TERMS", "6"))
-LAST = 60
+LAST = 40
 SETTINGS = {
     "max_iters": LAST,
     "dropout": 0.1,
@@ -58,13 +58,19 @@ class ForkServer:
         self._process.stdout.close()
 
 
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    prepare_tiny()
-    server = ForkServer()
+@pytest.fixture(scope="module")
+def fork_server():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        server = ForkServer()
     yield server
     server.close()
+
+
+@pytest.fixture
+def server(fork_server):
+    prepare_tiny()
+    return fork_server
 
 
 def folder_with_data(name: str) -> Path:

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -159,3 +160,15 @@ def test_an_error_is_one_line_on_stderr():
 
 def test_python_m_stepglass_is_the_command():
     assert run_process("--version", cwd=Path()).stdout.startswith("stepglass 0.")
+
+
+def test_the_interpreter_looks_for_circles_rarely_and_never_when_it_ends():
+    code = (
+        "import atexit, gc, sys; from stepglass.__main__ import process; "
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000, gc.get_threshold()[0])); "
+        "sys.exit(process())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1] == "True 200000"

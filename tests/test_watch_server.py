@@ -76,7 +76,8 @@ class FakeRun:
 
     def has_news(self, after: str | None) -> bool:
         self.num_glances += 1
-        return self.num_read < len(self.lines) or self.is_broken
+        is_behind = after != str(self.num_read - 1)
+        return is_behind or self.num_read < len(self.lines) or self.is_broken
 
     def events(self, after: str | None) -> list[LiveEvent]:
         start = int(after) + 1 if after and after.isdecimal() else 0

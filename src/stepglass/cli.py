@@ -5,7 +5,6 @@ module that prints errors and turns them into exit codes: 0 done, 1 the run fail
 at fault.
 """
 
-import gc
 import io
 import os
 import sys
@@ -314,7 +313,6 @@ def _write_samples(
 
 def explain(argv: list[str]) -> None:
     """Say what a log means."""
-    gc.set_threshold(200_000)  # a long log is many small objects, and none in a circle
     from stepglass import hostmemory  # noqa: PLC0415
     from stepglass.explain import command  # noqa: PLC0415
 

@@ -28,6 +28,7 @@ from stepglass.errors import DeviceError
 from stepglass.hostcopy import Copy, CudaCopy, SharedCopy
 
 PEAK_BUDGET_S = 0.25  # spent on measuring the peak
+PEAK_SIZE = 1024  # of the square matrices it is measured with
 # Seconds of warm-up, and the share of an iteration that compiling saves. For a CPU as measured
 # (docs/recipes.md); for a GPU as others report, which was never measured here.
 COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
@@ -373,7 +374,7 @@ def measure_matmul(
     start = time.perf_counter()
     torch.mm(a, a)
     if time.perf_counter() - start < 0.005:  # not a format that this machine emulates
-        size = 1024
+        size = PEAK_SIZE
         a = torch.ones(size, size, device=device, dtype=dtype)
     best = float("inf")
     deadline = time.perf_counter() + (PEAK_BUDGET_S if budget_s is None else budget_s)

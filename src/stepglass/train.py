@@ -229,7 +229,6 @@ def run(s: Session) -> None:
     """Train a session to its end and show where the time went, whatever the end is."""
     reason = "error"
     with s.clock.phase("gc"):
-        gc.collect()
         gc.freeze()  # what is alive now stays alive: the collector need not look at it again
         gc.disable()
     try:
