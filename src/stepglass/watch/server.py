@@ -29,9 +29,9 @@ from stepglass.watch.guard import Guard, Rules
 from stepglass.watch.limits import Limited
 from stepglass.watch.listing import Runs
 
-# The trainer writes twice a second. Pages get it in fewer pieces, right after it has been written:
-# a point is seen within two seconds, and a training has the machine to itself in between.
-POLL_S = 1.3
+# The trainer writes twice a second. Pages get it in fewer pieces: a point is still seen within two
+# seconds, and a training has the machine to itself in between.
+POLL_S = 1.4
 GLANCE_S = 0.25
 SMALL = 1 << 19  # bytes of events: whoever gets more may be missing more
 HEARTBEAT_S = 10.0  # a sign of life, or whatever stands between may cut the line

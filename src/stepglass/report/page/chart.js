@@ -161,7 +161,7 @@ class Chart {
     this.spec = spec;
     this.isLog = spec.isLog ?? false;
     this.isDue = true;
-    this.isSeen = true;
+    this.isSeen = false; // a canvas that was never drawn on costs the browser nothing
     this.at = null;
     this.range = [0, 1];
     this.canvas = make("canvas", { tabIndex: 0 });
@@ -298,18 +298,21 @@ class Chart {
   // To be drawn again, with the next frame. What nobody sees waits until somebody does.
   ask() {
     this.isDue = true;
-    if (this.isAsked || (!this.isSeen && !this.element.hidden)) return;
-    const isEmpty = !this.spec.lines(this.view).some((line) => line.count);
-    if (!isEmpty && this.element.hidden) this.isSeen = true; // it comes into being
-    this.element.hidden = isEmpty;
-    if (isEmpty) return;
+    if (this.isAsked) return;
+    this.element.hidden = !this.spec.lines(this.view).some((line) => line.count);
+    setText(this.caption, this.spec.caption?.(this.view) ?? "");
+    if (!this.isSeen || this.element.hidden) return;
     this.isAsked = true;
     requestAnimationFrame(() => { this.isAsked = false; this.draw(); });
   }
 
   // Rows have come: draw just them, if they fit into what is there.
   grow() {
-    if (this.isDue || !this.isSeen || this.element.hidden) return this.ask();
+    if (!this.isSeen && !this.element.hidden) {
+      this.isDue = true;
+      return undefined;
+    }
+    if (this.isDue || this.element.hidden) return this.ask();
     const lines = this.linesNow();
     if (this.state(lines) !== this.drawn.state) return this.ask();
     if (!this.isVisible(lines)) return undefined;
@@ -384,7 +387,6 @@ class Chart {
       this.spec.marks?.(this.view, this, pen, null);
     });
     this.drawn = { state: this.state(lines), ...this.counted(lines) };
-    this.caption.textContent = this.spec.caption?.(this.view) ?? "";
     if (this.at !== null) this.point(this.at);
   }
 
