@@ -203,7 +203,7 @@ def beside_a_training(parts: list[str], is_control: bool) -> None:
                 delay(page, log)
             if "cost" in parts:
                 looking = [pid for pid in descendants(os.getpid()) if pid not in before]
-                looking += descendants(trainer.pid)
+                looking += [pid for pid in descendants(trainer.pid) if is_the_page(pid)]
                 cost(looking, log, is_control)
             browser.close()
     finally:
@@ -227,6 +227,11 @@ def descendants(parent: int) -> list[int]:
         found.append(pid)
         waiting += children.get(pid, [])
     return found
+
+
+def is_the_page(pid: int) -> bool:
+    """The trainer has replicas of the model as well."""
+    return b"stepglass.watch.beside" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def delay(page: Page, log: Path) -> None:

@@ -58,8 +58,8 @@ class RunLog:
         for key in ("device", "dtype", "compile"):
             if config.get(key) == "auto" and chosen.get(key) is not None:
                 config = {**config, key: chosen[key]}
-        kept = ["tokens_per_iter", "device", "device_type", "dtype", "compile", "threads", "time"]
-        kept += ["peak_source", "mfu_formula", "versions", "argv"]
+        kept = ["tokens_per_iter", "device", "device_type", "dtype", "compile", "threads"]
+        kept += ["replicas", "peak_source", "mfu_formula", "versions", "argv", "time"]
         return {
             "kind": "start",
             "config": config,

@@ -27,6 +27,7 @@ ENVIRONMENT = (
     "dtype",
     "compile",
     "threads",
+    "replicas",
     "parameters",
     "flops_per_token",
     "tokens_per_iter",
