@@ -48,6 +48,7 @@ def own_run(num_iters: int = 60, name: str = "out", **changes) -> None:
             "peak_flops": 1e11,
             "peak_source": "100 GFLOP/s, measured here",
             "tokens_per_iter": 32,
+            "replicas": 7,
         }
     ]
     total: dict[str, float] = {}
@@ -97,6 +98,7 @@ def test_a_run_of_ours_becomes_a_page_with_every_curve_it_has(browser):
         assert "healthy" in page.locator("#health").inner_text()
         assert "finished after 60 iterations" in page.locator("#health").inner_text()
         assert "100 GFLOP/s, measured here" in page.locator("#chart-mfu").inner_text()
+        assert "replicas\t7" in page.locator("#settings").inner_text()
         said = hover(page, "time", 40)
         assert "slow because of: evaluations" in said
         assert "checkpoints 12.00" in said
@@ -105,6 +107,14 @@ def test_a_run_of_ours_becomes_a_page_with_every_curve_it_has(browser):
         assert "best 2.1353" not in page.content()  # that is drawn, not written
         assert page.evaluate("view.runs[0].story.parts[0].best.iter") == 40
         keep_screenshot(page, "run")
+
+
+def test_a_chart_is_drawn_when_it_is_looked_at_and_its_words_are_there_before(browser):
+    own_run()
+    with open_page(browser, report("out"), height=500) as page:
+        assert page.evaluate("[charts.loss.drawn, charts.mfu.drawn].map(Boolean)") == [True, False]
+        assert "100 GFLOP/s, measured here" in page.locator("#chart-mfu").inner_text()
+        assert ink(page, "mfu") > 500  # which scrolls there
 
 
 def test_a_real_training_becomes_a_page(browser):

@@ -1,9 +1,11 @@
 """Training from end to end, on a model small enough to do it in a moment."""
 
 import functools
+import gc
 import json
 import math
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -190,6 +192,23 @@ def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
     assert event["detail"]["reason"] == "no C compiler"
     train_tiny(compile=False, out_dir="plain")
     assert [r["loss"] for r in records("iter")] == [r["loss"] for r in records("iter", "plain")]
+
+
+def test_what_a_failed_compile_has_left_is_not_kept_for_the_run(monkeypatch):
+    left = []
+
+    def broken(model):
+        held = torch.zeros(3)
+        left.append(weakref.ref(held))
+        circle = [held]
+        circle.append(circle)
+        raise RuntimeError("no C compiler")
+
+    frozen = []
+    monkeypatch.setattr(torch, "compile", broken)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.extend(ref() for ref in left))
+    assert train_tiny(compile=True) == 0
+    assert frozen == [None]
 
 
 def test_compile_is_a_part_of_the_warm_up(monkeypatch, capsys):

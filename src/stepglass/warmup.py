@@ -1,5 +1,6 @@
 """The first batch, before the clock of iterations begins: compiling, and memory that grows once."""
 
+import gc
 import time
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ def warm_up(s: Session) -> None:
     startup_ms = s.clock.total().wall_ms
     if s.device.compile:
         compile_ms = try_compile(s)
+        if compile_ms is None:
+            gc.collect()  # what the attempt has left, before training freezes all there is
     start = time.perf_counter_ns()
     first_pass(s)
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6

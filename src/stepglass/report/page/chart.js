@@ -221,6 +221,10 @@ class Chart {
       if (from === null || event.type === "pointercancel" || Math.abs(to - from) <= 3) return;
       this.view.show([this.value(Math.min(from, to)), this.value(Math.max(from, to))]);
     };
+    // Whoever comes here at once must not be told of a chart that is about to be drawn.
+    const beReady = () => { if (this.isDue) this.draw(); };
+    this.canvas.addEventListener("pointerenter", beReady);
+    this.canvas.addEventListener("focus", beReady);
     this.canvas.addEventListener("pointerup", end);
     this.canvas.addEventListener("pointercancel", end);
     this.canvas.addEventListener("pointerleave", () => { if (start === null) this.point(null); });
