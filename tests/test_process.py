@@ -53,8 +53,9 @@ def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
 
 def test_a_second_signal_leaves_at_once_and_what_was_saved_stays():
     process = start(gradient_accumulation_steps=200_000, max_iters=3, batch_size=1)
-    wait_for(process, r"step 0:")
-    process.send_signal(signal.SIGINT)  # would wait for the update, which takes minutes
+    wait_for(process, r"eval 0:")
+    time.sleep(1.0)  # the update has begun
+    process.send_signal(signal.SIGINT)  # would wait for it, which takes minutes
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
