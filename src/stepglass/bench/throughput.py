@@ -31,12 +31,12 @@ def peak_now() -> float:
 
 def sustained_matmul(duration_s: float) -> float:
     """FLOP/s of the peak's product over a time, not at its best."""
-    a = torch.ones(1024, 1024)
+    a = torch.ones(device.PEAK_SIZE, device.PEAK_SIZE)
     start, rounds = time.perf_counter(), 0
     while time.perf_counter() - start < duration_s:
         torch.mm(a, a)
         rounds += 1
-    return rounds * 2 * 1024**3 / (time.perf_counter() - start)
+    return rounds * 2 * device.PEAK_SIZE**3 / (time.perf_counter() - start)
 
 
 def against_plain(say: Say, rounds: int) -> dict[str, Any]:
