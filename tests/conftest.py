@@ -1,5 +1,6 @@
 """Every test works in an empty folder of its own."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,11 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(f"stepglass.device.{name}", value)  # nobody looks at these MFUs
     torch.manual_seed(0)
     return tmp_path
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Has torch use a number of threads, and with them replicas; as before in the end."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

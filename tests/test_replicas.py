@@ -27,14 +27,6 @@ def data():
     prepare_tiny()
 
 
-@pytest.fixture
-def threads():
-    """Has torch use a number of threads, and with them replicas; one again in the end."""
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def processes(field: int, value: int) -> dict[int, str]:
     """All that have a value in a field of their status, with their state."""
     found = {}
@@ -110,7 +102,8 @@ def test_every_replica_drops_other_activations_at_every_step(threads, monkeypatc
     real = replicas.Replicas._all_do
 
     def with_the_same_rows(self, name, work):
-        if name != "backward":
+        is_rehearsal = name == "backward" and len(work[0][0][0][0]) == 0
+        if name != "backward" or is_rehearsal:
             return real(self, name, work)
         rows.append(work[0][0])
         seen.append(real(self, name, [(rows[0], *arguments[1:]) for arguments in work]))

@@ -27,8 +27,6 @@ def is_due(s: Session) -> bool:
     step = s.state.step
     if step in (0, s.last_saved_step):
         return False
-    if not s.saver.is_reserved:
-        s.saver.reserve(live_tensors(s))
     return s.schedule.is_due(step, s.clock.elapsed_ms())
 
 

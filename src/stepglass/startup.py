@@ -23,6 +23,7 @@ from stepglass import (
     hostmemory,
     interval,
     loggers,
+    saving,
     units,
 )
 from stepglass.checkpoint_dir import Retention
@@ -98,6 +99,8 @@ def set_up(
             warm_up(s)
         if resumed is not None:
             restore(s, *resumed)
+        if not cfg.eval_only:
+            s.saver.reserve(saving.live_tensors(s))  # while the first evaluation runs
         if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
             atomic.write_json(run_dir / "config.json", asdict(cfg))
             atomic.write_json(run_dir / "tokenizer.json", data.tokenizer_json)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import nn
 
 from stepglass import checkpoint, units
 from stepglass.data.dataset import as_tensors
@@ -18,7 +19,8 @@ def warm_up(s: Session) -> None:
     other.
 
     Compiling, choosing kernels and most growth of memory happen here. Nothing is learned and the
-    generators are put back: a run with warm-up is the run without it.
+    generators are put back: a run with warm-up is the run without it. Comes before a checkpoint is
+    restored: `rehearse_update` needs an optimizer that remembers nothing yet.
     """
     before = checkpoint.rng_tensors(s.device.type)
     compile_ms = None
@@ -28,7 +30,8 @@ def warm_up(s: Session) -> None:
         if compile_ms is None:
             gc.collect()  # what the attempt has left, before training freezes all there is
     start = time.perf_counter_ns()
-    first_pass(s)
+    rehearse_update(s)
+    first_pass(s)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
     checkpoint.load_rng(before)
     compiled = f"compile {units.duration(compile_ms)}, " if compile_ms is not None else ""
@@ -56,6 +59,28 @@ def first_pass(s: Session) -> None:
         rows = s.windows.val[: s.eval_rows]
         tokens = s.data.val.windows(np.resize(rows, s.eval_rows), s.cfg.block_size + 1)
         s.score(*as_tensors(tokens)).cpu()  # waits for the device
+
+
+def rehearse_update(s: Session) -> None:
+    """An update that changes nothing: gradients of zero leave moments of zero as they are, and a
+    rate of zero the weights. It touches all the memory that an update does, in every process, and
+    takes the same way there; the scaler is left out, for it would count.
+    """
+    for group in s.optimizer.param_groups:
+        group["lr"] = 0.0  # set again before every update
+    if s.replicas is not None:
+        no_rows = [(x[:0], y[:0]) for x, y in s.batch(0)[:1]]
+        s.replicas.backward(no_rows, seed=(s.cfg.seed,))
+        s.replicas.update(s.cfg.grad_clip)
+    else:
+        for parameter in s.raw_model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        if s.cfg.grad_clip > 0:
+            nn.utils.clip_grad_norm_(s.raw_model.parameters(), s.cfg.grad_clip)
+        s.optimizer.step()
+        s.optimizer.zero_grad(set_to_none=True)
+    for remembered in s.optimizer.state.values():
+        remembered["step"].zero_()
 
 
 def try_compile(s: Session) -> float | None:
