@@ -10,6 +10,7 @@ token.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import torch
@@ -141,8 +142,10 @@ def generate(
             del window[: -max(block_size // 2, 1)]
 
 
-def short_text(model: Model, tokenizer: Tokenizer, num_tokens: int) -> str:
-    """What the model writes after a new line. Its mode is put back."""
+def short_text(
+    model: Model, tokenizer: Tokenizer, num_tokens: int, is_stopped: Callable[[], bool]
+) -> str:
+    """What the model writes after a new line, until it is stopped. Its mode is put back."""
     try:
         prompt = tokenizer.encode("\n").tolist()
     except DataError:
@@ -152,7 +155,7 @@ def short_text(model: Model, tokenizer: Tokenizer, num_tokens: int) -> str:
     tokens = generate(
         model, prompt or [0], max_new_tokens=num_tokens, vocab_size=tokenizer.vocab_size
     )
-    text = tokenizer.decode(list(tokens))
+    text = tokenizer.decode(list(takewhile(lambda _: not is_stopped(), tokens)))
     model.train(was_training)
     return text
 

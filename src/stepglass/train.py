@@ -135,7 +135,7 @@ def sample_text(s: Session) -> str | None:
     if not s.cfg.sample_tokens:
         return None
     codec = tokenizer.from_json(s.data.tokenizer_json, str(s.data.folder))
-    return sample.short_text(s.raw_model, codec, s.cfg.sample_tokens)
+    return sample.short_text(s.raw_model, codec, s.cfg.sample_tokens, s.stop.is_set)
 
 
 def say_what_evaluating_costs(s: Session) -> None:
@@ -174,6 +174,8 @@ def read_back(s: Session) -> None:
         done = s.pending.popleft()
         loss, grad_norm = done.loss_and_norm.tolist()
         step_ms = done.lap.step_ms()
+        share = mfu(s, step_ms)
+        s.fastest_mfu = max(s.fastest_mfu, share or 0.0)
         record: dict[str, Any] = {
             "kind": "iter",
             "iter": done.step,
@@ -183,13 +185,12 @@ def read_back(s: Session) -> None:
             "tokens": s.cfg.tokens_per_iter,
             "wall_ms": done.lap.wall_ms,
             "phases": done.lap.phases_ms(),
-            "mfu": mfu(s, step_ms),
+            "mfu": None if share is not None and is_peak_too_low(s, share) else share,
         }
         if done.lap.device_phases is not None:
             record["device_phases"] = done.lap.device_phases
         if done.step % MEMORY_EVERY == 0:
             record["memory_bytes"] = s.device.used_bytes()
-        s.fastest_mfu = max(s.fastest_mfu, record["mfu"] or 0.0)
         s.log.write(record)
         if not math.isfinite(loss):
             raise saving.not_finite(s, f"iter {done.step}: the loss is {loss}")
@@ -211,9 +212,14 @@ def mfu(s: Session, step_ms: float) -> float | None:
     return flops / (step_ms / 1000) / s.peak.flops_per_s
 
 
-def correct_peak(s: Session) -> None:
+def is_peak_too_low(s: Session, share: float) -> bool:
     """No step outruns the machine: an MFU above 100 % means the peak was measured too low."""
-    if s.device.type != "cpu" or s.fastest_mfu <= 1:
+    return s.device.type == "cpu" and share > 1
+
+
+def correct_peak(s: Session) -> None:
+    """Measure it again, at a boundary."""
+    if not is_peak_too_low(s, s.fastest_mfu):
         return
     before, s.fastest_mfu = s.peak, 0.0
     s.peak = device.measured_again(before, s.device)
