@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,46 @@ def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
     main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=many"])
     assert Path("data/one/train.bin").read_bytes() == Path("data/many/train.bin").read_bytes()
     assert Path("data/one/val.bin").read_bytes() == Path("data/many/val.bin").read_bytes()
+
+
+@pytest.mark.parametrize("run", ["z" * 9999, " " * 9999, "7" * 9999, "_=" * 5000, "東" * 9999])
+def test_bpe_learns_from_no_word_of_endless_length(run):
+    text = f"the quick{run} fox"
+    pieces = list(tokenizer.without_long_words(iter([text])))
+    assert "".join(pieces) == text
+    assert max(map(len, pieces)) <= tokenizer.MAX_LEARNED_WORD + len("the quick fox")
+
+
+def test_bpe_learns_from_other_text_as_it_is():
+    texts = ["naïve café, 東京, 1234 __init__ " * 50, "ab12" * 999, "e" * 256, ""]
+    assert list(tokenizer.without_long_words(iter(texts))) == texts
+
+
+def test_learning_that_hears_no_signal_is_left_when_the_user_wants_to_stop(monkeypatch):
+    never = threading.Event()
+    waited = []
+    monkeypatch.setattr(tokenizer, "train_bpe", lambda *_: waited.append(never.wait(30)))
+
+    def stop(doing, done, total):
+        if doing == "learning":
+            raise KeyboardInterrupt
+
+    Path("t.txt").write_text(TEXT)
+    with pytest.raises(KeyboardInterrupt):
+        prepare.prepare(["t.txt"], prepare.PrepareConfig(tokenizer="bpe"), stop)
+    assert waited == []
+    never.set()
+    assert not Path("data").exists()
+
+
+def test_a_text_that_cannot_be_read_again_for_learning_is_an_error_of_the_main_thread(monkeypatch):
+    def vanished(*_):
+        raise DataError("t.txt: gone")
+
+    monkeypatch.setattr(tokenizer, "train_bpe", vanished)
+    Path("t.txt").write_text(TEXT)
+    with pytest.raises(DataError, match="gone"):
+        prepare.prepare(["t.txt"], prepare.PrepareConfig(tokenizer="bpe"), lambda *_: None)
 
 
 @pytest.mark.parametrize("text", ["Hello", "Hello" * 40_000, "東京タワー" * 100])

@@ -7,6 +7,7 @@ nanoGPT.
 """
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.settings import Settings, setting
 
 SCHEMA = 1
-MAX_WORD_CHARS = 1 << 24
+MAX_WORD_CHARS = 1 << 20
+LOOK_UP_S = 0.1  # from long work, to see whether the user wants to stop
 BPE_SAMPLE_BYTES = 1 << 26  # text that bpe learns from: more changes few merges and costs memory
 
 
@@ -141,6 +143,10 @@ class TextStream:
                 seen[np.frombuffer(piece.encode("utf-32-le"), dtype=np.uint32)] = True
         return Scan(num_chars, {chr(code) for code in np.flatnonzero(seen)}, digest.hexdigest())
 
+    def look_up(self) -> None:
+        """When all is read and nothing is written yet."""
+        self._progress("learning", self._source.num_bytes, self._source.num_bytes)
+
     def sample(self, max_bytes: int) -> Iterator[str]:
         """Pieces spread evenly over the text, about `max_bytes` of them at most."""
         every = -(-self._source.num_bytes // max_bytes)
@@ -154,8 +160,32 @@ def make_tokenizer(cfg: PrepareConfig, stream: TextStream, scan: Scan) -> Tokeni
     if cfg.tokenizer == "gpt2":
         return tokenizer.gpt2()
     if cfg.tokenizer == "bpe":
-        return tokenizer.train_bpe(stream.sample(BPE_SAMPLE_BYTES), cfg.vocab_size)
+        texts = stream.sample(BPE_SAMPLE_BYTES)
+        return beside(lambda: tokenizer.train_bpe(texts, cfg.vocab_size), stream.look_up)
     return CharTokenizer({char: index for index, char in enumerate(sorted(scan.alphabet))})
+
+
+def beside(work: Callable[[], Tokenizer], look_up: Callable[[], None]) -> Tokenizer:
+    """Do what may take long and hears no signal in a thread. If `look_up` raises meanwhile, the
+    thread is left to itself: it ends with the process.
+    """
+    results: list[Tokenizer] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK_UP_S)
+        look_up()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def write(

@@ -6,6 +6,7 @@ that a run can be sampled from without its data.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal, Protocol
@@ -19,6 +20,13 @@ from stepglass.errors import DataError
 END_OF_TEXT = "<|endoftext|>"
 GPT2_VOCAB_SIZE = 50257
 UNICODE_SIZE = 0x110000
+MAX_LEARNED_WORD = 256
+LONG_WORD = re.compile(  # letters, digits, white space and the rest: GPT-2's words are of one kind
+    "|".join(
+        rf"{kind}{{{MAX_LEARNED_WORD + 1},}}"
+        for kind in (r"[^\W\d_]", r"\d", r"\s", r"(?:[^\w\s]|_)")
+    )
+)
 PIECE_CHARS = 1 << 16  # pieces of this size keep every core busy and memory small
 
 Kind = Literal["char", "bpe", "gpt2"]
@@ -136,9 +144,21 @@ def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(without_long_words(texts), trainer)
     model = json.loads(tokenizer.to_str())["model"]
     return BpeTokenizer("bpe", model["vocab"], [tuple(pair) for pair in model["merges"]])
+
+
+def without_long_words(texts: Iterator[str]) -> Iterator[str]:
+    """Learning goes through a word again for every merge: one of a million characters, which is
+    none, would take hours. Such runs are cut; everything else stays as it is."""
+    for text in texts:
+        start = 0
+        for run in LONG_WORD.finditer(text):
+            for cut in range(run.start() + MAX_LEARNED_WORD, run.end(), MAX_LEARNED_WORD):
+                yield text[start:cut]
+                start = cut
+        yield text[start:]
 
 
 @cache
