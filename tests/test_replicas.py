@@ -1,9 +1,11 @@
 """Replicas of the model do what one model would, and leave nothing behind."""
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +122,30 @@ def test_every_replica_drops_other_activations_at_every_step(threads, monkeypatc
     seen.clear()
     assert train_tiny(**settings, dropout=0.0, out_dir="whole") == 0
     assert len({loss for losses in seen for loss in losses}) == 1
+
+
+def test_a_helper_is_forked_while_no_other_thread_is_at_work(threads, monkeypatch):
+    """It might hold a lock that nobody in the helper would ever open."""
+    data = bytes(200_000_000)
+    real = os.fork
+    alive = []
+
+    def fork():
+        alive.append(other.is_alive())
+        return real()
+
+    def start_another(*args):
+        other.start()
+        return pick(*args)
+
+    pick = device.pick_replicas
+    other = threading.Thread(target=hashlib.sha256, args=(data,))  # without Python's lock
+    monkeypatch.setattr(os, "fork", fork)
+    monkeypatch.setattr(device, "pick_replicas", start_another)
+    monkeypatch.setattr(replicas, "SLEEP_WITHIN_S", 60)
+    threads(2)
+    assert train_tiny(max_iters=1) == 0
+    assert alive == [False]
 
 
 @pytest.mark.usefixtures("no_child_is_left")

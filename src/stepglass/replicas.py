@@ -18,11 +18,13 @@ import gc
 import mmap
 import os
 import signal
+import threading
 import time
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ from stepglass.evaluate import window_losses
 from stepglass.optim import MuonAdamW, parts_of
 
 MicroBatch = tuple[Tensor, Tensor]
+SLEEP_WITHIN_S = 1.0  # or a thread has work that is none of ours
 PATIENCE_S = 0.01  # to look for an answer before going to sleep
 Rows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
 
@@ -192,6 +195,7 @@ class Helper:
             # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
             # it works alone.
             warnings.simplefilter("ignore", DeprecationWarning)
+            let_other_threads_sleep()
             self._pid = os.fork()
         if self._pid == 0:
             try:
@@ -223,6 +227,27 @@ class Helper:
             with suppress(ChildProcessError):  # somebody else has asked how it ended
                 _, status = os.waitpid(self._pid, 0)
                 self._exit_code = str(os.waitstatus_to_exitcode(status))
+
+
+def let_other_threads_sleep() -> None:
+    """Wait until no other thread of this process runs. MKL's memory has locks of its own: one that
+    a thread holds at the moment of a fork, and be it a thread that is just ending, is locked in the
+    new process for ever.
+    """
+    deadline = time.perf_counter() + SLEEP_WITHIN_S
+    while is_any_other_thread_awake() and time.perf_counter() < deadline:
+        time.sleep(0.0005)
+
+
+def is_any_other_thread_awake() -> bool:
+    for name in os.listdir("/proc/self/task"):
+        if int(name) == threading.get_native_id():
+            continue
+        with suppress(OSError):  # it has just ended
+            status = Path(f"/proc/self/task/{name}/stat").read_text()
+            if status.rpartition(")")[2].split()[0] != "S":
+                return True
+    return False
 
 
 def serve(replica: Replica, pipe: Connection) -> None:
