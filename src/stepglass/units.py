@@ -4,6 +4,7 @@ Unknown is `None` and prints `n/a`, never 0 or infinity.
 """
 
 import math
+import reprlib
 from typing import Any
 
 UNKNOWN = "n/a"
@@ -110,7 +111,8 @@ def shown(value: object) -> str:
     """
     if isinstance(value, int) and abs(value) >= 10**30:
         return f"a number of {value.bit_length()} bits"
-    text = repr(value)
+    # A list of lists of one list can be short in memory and endless in print.
+    text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -16,7 +16,9 @@ from stepglass.units import shown
 MAX_BYTES = 16_000_000
 
 
-class _PlainUnpickler(pickle.Unpickler):
+class _PlainUnpickler(pickle._Unpickler):
+    """In Python, not in C: there a file of nine bytes can ask for gigabytes of memory."""
+
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
@@ -45,7 +47,12 @@ def read_chars(path: Path) -> dict[str, int]:
             for c, i in chars.items()
         )
     ):
-        raise DataError(f"{path}: expected 'stoi', a table of characters and ids, found none")
+        found = "none" if chars is None else shown(chars)
+        raise DataError(
+            f"{path}: expected 'stoi', a table of single characters and ids, found {found}"
+        )
+    if len(set(chars.values())) != len(chars):
+        raise DataError(f"{path}: expected one id for each character, found two with the same")
     if meta.get("vocab_size") != max(chars.values()) + 1:
         raise DataError(
             f"{path}: expected vocab_size {max(chars.values()) + 1} for its characters, found "

@@ -24,7 +24,13 @@ def cache_dir() -> Path:
     own = os.environ.get("STEPGLASS_CACHE")
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepglass"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepglass"
+    except RuntimeError as error:  # a user without an entry, and no HOME
+        raise DataError(
+            "expected a home folder to keep what is fetched in, found none; set STEPGLASS_CACHE to "
+            "a folder"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from stepglass.data.sources import Source
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.settings import Settings, setting
+from stepglass.units import shown
 
 SCHEMA = 1
 MAX_WORD_CHARS = 1 << 20
@@ -87,6 +88,7 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
         )
     codec = make_tokenizer(cfg, stream, scan)
     is_new = not folder.exists()
+    notes = [*source.notes, *what_is_replaced(folder, scan)]
     try:
         meta = write(folder, codec, stream, num_train, source, scan)
     except OSError as error:
@@ -94,7 +96,21 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
     finally:
         if is_new and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    return Prepared(folder, meta, source.notes)
+    return Prepared(folder, meta, notes)
+
+
+def what_is_replaced(folder: Path, scan: "Scan") -> list[str]:
+    """Making a data set again is no news; losing another one is."""
+    if not (folder / "train.bin").exists():
+        return []
+    try:
+        meta = atomic.read_json(folder / "meta.json")
+        name, sha256 = meta["source"]["name"], meta["source"]["sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return [f"{folder} held a data set that `stepglass prepare` had not made; it is replaced"]
+    if sha256 == scan.sha256:
+        return []
+    return [f"{folder} held a data set of another text, {shown(name)}; it is replaced"]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from stepglass import atomic
 from stepglass.data import packages
@@ -56,28 +57,37 @@ def find(words: list[str], data_dir: Path) -> Source:
     """The text that the words of a command line stand for."""
     if len(words) == 1 and words[0] in NAMED:
         return NAMED[words[0]](data_dir)
-    documents: list[Document] = []
-    notes: list[str] = []
-    for word in words:
-        for path in _paths(word):
-            if path.is_dir():
-                found, passed_over = _folder(path)
-                documents += found
-                if passed_over:
-                    shown = ", ".join(str(p) for p in passed_over[:3])
-                    notes.append(
-                        f"passed over {len(passed_over)} files that are not UTF-8 text: {shown}"
-                    )
+    documents: dict[str, Document] = {}  # by the file itself: `**` names it with every folder above
+    no_text: dict[str, Path] = {}
+    unreadable: dict[str, Path] = {}
+    for path in (path for word in words for path in _paths(word)):
+        if not path.is_dir():
+            documents.setdefault(os.path.realpath(path), file_document(path))
+            continue
+        for inner, kind in _folder(path):
+            at = os.path.realpath(inner)
+            if kind == "text":
+                documents.setdefault(at, file_document(inner))
             else:
-                documents.append(file_document(path))
+                (no_text if kind == "no text" else unreadable).setdefault(at, inner)
     if not documents:
         raise DataError(f"{words[0]}: expected text files, found none in it")
-    return Source(_name_of(words[0]), documents, notes)
+    notes = [
+        f"passed over {len(paths)} {what}: {', '.join(str(path) for path in list(paths)[:3])}"
+        for what, paths in (
+            ("files that are not UTF-8 text", no_text.values()),
+            ("files or folders that cannot be read", unreadable.values()),
+        )
+        if paths
+    ]
+    return Source(_name_of(words[0]), list(documents.values()), notes)
 
 
 def _name_of(word: str) -> str:
     """A data set's name from a path: its last part that names something, made safe for a folder."""
-    parts = [part for part in Path(os.path.abspath(word)).parts if not glob.has_magic(part)]
+    is_glob = not os.path.lexists(word)
+    parts = Path(os.path.abspath(word)).parts
+    parts = tuple(part for part in parts if not (is_glob and glob.has_magic(part)))
     name = re.sub(r"[^\w-]+", "_", Path(parts[-1]).stem)[:100].strip("_")
     return name or "text"
 
@@ -117,11 +127,12 @@ def _file_kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "something else")
 
 
-def _folder(folder: Path) -> tuple[list[Document], list[Path]]:
-    """Every text file below a folder, in a fixed order; hidden and empty files are left out."""
-    documents: list[Document] = []
-    passed_over: list[Path] = []
-    for parent, folders, files in os.walk(folder):
+def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "unreadable"]]]:
+    """Every file below a folder, in a fixed order; hidden and empty files are left out."""
+    closed: list[Path] = []  # folders
+    for parent, folders, files in os.walk(
+        folder, onerror=lambda error: closed.append(Path(error.filename))
+    ):
         if "train.bin" in files:  # a data set of ours, not text for another
             folders[:] = []
             continue
@@ -130,19 +141,19 @@ def _folder(folder: Path) -> tuple[list[Document], list[Path]]:
             path = Path(parent, name)
             if name.startswith(".") or not path.is_file() or path.stat().st_size == 0:
                 continue
-            if _starts_as_text(path):
-                documents.append(file_document(path))
-            else:
-                passed_over.append(path)
-    return documents, passed_over
+            try:
+                yield path, "text" if _starts_as_text(path) else "no text"
+            except OSError:
+                yield path, "unreadable"
+    yield from ((path, "unreadable") for path in closed)
 
 
 def _starts_as_text(path: Path) -> bool:
+    with open(path, "rb") as file:
+        start = file.read(8192)
     try:
-        with open(path, "rb") as file:
-            start = file.read(8192)
         codecs.getincrementaldecoder("utf-8")().decode(start)
-    except (UnicodeDecodeError, OSError):
+    except UnicodeDecodeError:
         return False
     return b"\0" not in start
 
