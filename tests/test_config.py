@@ -70,8 +70,11 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
             ["--dtype=float8"],
             "dtype expects auto or float32 or bfloat16 or float16, found 'float8'",
         ),
-        (["--min_lr=1"], "min_lr=1 must not be above learning_rate=0.0006"),
-        (["--warmup_iters=600001"], "warmup_iters=600001 must not be above lr_decay_iters=600000"),
+        (
+            ["--max_iters=1" + "0" * 400],
+            "max_iters must be below 2^63, found a number of 1329 bits",
+        ),
+        (["--checkpoint_interval=" + "9" * 5000], "checkpoint_interval expects auto, iterations"),
         (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
         (["--lr_schedule=trapezoid"], "lr_schedule=trapezoid expects cooldown_iters above 0"),
         (["--bias=True"], "bias=True: the modern model has none; leave it out, or --model=gpt2"),
@@ -184,6 +187,8 @@ def test_nanogpts_kinds_of_config_file_load(name):
         ("max_iters = 10 ** 10 ** 10\n", "c.py line 1: a power this large"),
         ("max_iters = 'a' * 10000000000\n", "c.py line 1: text can only be joined with +"),
         ("a = 'xxxxxxxx'\n" + "a = a + a\n" * 30, "a text this long"),
+        ("a = 'xxxxxxxx'\n" + "a = f'{a}{a}'\n" * 30, "a text this long"),
+        ("out_dir = f'{1:99999999}'\n", "a text this long"),
         ("max_iters = 1 / 0\n", "c.py line 1: max_iters cannot be computed: division by zero"),
         ("for i in range(3): pass\n", "c.py line 1: expected `setting = value`"),
         ("batch_size = (\n", "c.py line 1: not valid Python"),
@@ -198,6 +203,18 @@ def test_python_beyond_plain_values_is_refused_with_its_line_and_never_run(text,
         config.read_config_file(Path("c.py"), {})
     assert message in str(caught.value)
     assert not Path("pwned").exists()
+
+
+def test_a_config_file_formats_and_rounds_as_python_does():
+    text = (
+        "n_layer = 6\nlearning_rate = 1e-3\n"
+        'out_dir = f"L{n_layer:03d}-lr{learning_rate:.0e}-{str(n_layer)!r:>5}-{n_layer:{2}}"\n'
+        "max_iters = round(5, -10**8) + round(2.6)\nmin_lr = round(0.123456, 3)\n"
+    )
+    Path("c.py").write_text(text)
+    given = config.read_config_file(Path("c.py"), {})
+    assert given["out_dir"].value == "L006-lr1e-03-  '6'- 6"
+    assert (given["max_iters"].value, given["min_lr"].value) == (3, 0.123)
 
 
 def test_a_helper_name_is_allowed_when_the_file_uses_it():

@@ -216,16 +216,6 @@ class TrainConfig:
             raise ConfigError(
                 f"n_kv_head={self.n_kv_head} must divide n_head={self.n_head}; change one of them"
             )
-        if self.decay_lr and self.min_lr > self.learning_rate:
-            raise ConfigError(
-                f"min_lr={self.min_lr:g} must not be above learning_rate={self.learning_rate:g}; "
-                f"lower it, or keep the rate constant with --decay_lr=False"
-            )
-        if self.decay_lr and self.warmup_iters > self.lr_decay_iters:
-            raise ConfigError(
-                f"warmup_iters={self.warmup_iters} must not be above "
-                f"lr_decay_iters={self.lr_decay_iters}; lower it"
-            )
         if self.decay_lr and self.lr_schedule == "trapezoid" and not self.cooldown_iters:
             raise ConfigError(
                 "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
@@ -389,9 +379,11 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
     try:
         saved = atomic.read_json(path)
     except FileNotFoundError as error:
+        is_nanogpts = (out_dir / "ckpt.pt").exists()
+        found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
         raise CheckpointError(
-            f"{out_dir}: nothing to resume: expected a run directory with config.json, found none; "
-            f"start one with --init_from=scratch"
+            f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
+            f"{found}; start one with --init_from=scratch"
         ) from error
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: cannot be read: {error}") from error

@@ -36,7 +36,7 @@ def parse(value: int | str) -> Interval:
     """
     if value == "auto":
         return Interval()
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)([smh]?)", str(value))
     if match and match[2] and 0 < float(match[1]) < 1e6:
         return Interval(seconds=float(match[1]) * UNITS_S[match[2]])
     if match and match[1].isdecimal() and not match[2] and int(match[1]) > 0:

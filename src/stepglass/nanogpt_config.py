@@ -8,6 +8,7 @@ inside the file; one that is never used again is a misspelt setting, and says so
 
 import ast
 import operator
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,13 +31,17 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "float": float,
     "min": min,
     "max": max,
-    "round": round,
+    "round": lambda number, *digits: round(number, *(max(-99, min(99, d)) for d in digits)),
     "time.time": time.time,
 }
 _MAX_MAGNITUDE = 2**63  # keeps `9**9**9` from eating the machine
-
-
 _MAX_TEXT = 10_000
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {
+    -1: lambda value: value,
+    ord("s"): str,
+    ord("r"): repr,
+    ord("a"): ascii,
+}
 
 
 class _Refused(Exception):
@@ -113,12 +118,16 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
         case ast.JoinedStr(values=parts):
-            return "".join(
-                str(_evaluate(p.value if isinstance(p, ast.FormattedValue) else p, names, used))
-                for p in parts
-            )
+            return _bounded("".join(_evaluate(part, names, used) for part in parts))
+        case ast.FormattedValue(value=inner, conversion=conversion, format_spec=spec):
+            layout = "" if spec is None else _evaluate(spec, names, used)
+            if re.search(r"\d{4}", layout):
+                raise _Refused("a text this long")
+            return format(_CONVERSIONS[conversion](_evaluate(inner, names, used)), layout)
         case ast.Call(func=func, args=args, keywords=[]) if ast.unparse(func) in _CALLS:
-            return _CALLS[ast.unparse(func)](*[_evaluate(arg, names, used) for arg in args])
+            return _bounded(
+                _CALLS[ast.unparse(func)](*[_evaluate(arg, names, used) for arg in args])
+            )
     raise _Refused(f"found {ast.unparse(node)[:60]!r}")
 
 
@@ -128,7 +137,10 @@ def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
         raise _Refused("text can only be joined with +")
     if isinstance(op, ast.Pow) and (abs(right) > 64 or abs(left) > 1e6):
         raise _Refused("a power this large")
-    value = _BINARY[type(op)](left, right)
+    return _bounded(_BINARY[type(op)](left, right))
+
+
+def _bounded(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MAX_TEXT:
         raise _Refused("a text this long")
     if isinstance(value, int) and abs(value) > _MAX_MAGNITUDE:

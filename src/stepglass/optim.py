@@ -38,6 +38,23 @@ def lr_at(step: int, cfg: TrainConfig) -> float:
     return cfg.min_lr + share * (cfg.learning_rate - cfg.min_lr)
 
 
+def odd_about_schedule(cfg: TrainConfig) -> list[str]:
+    """What nanoGPT does without a word, and hardly anybody means."""
+    found = []
+    if cfg.decay_lr and cfg.min_lr > cfg.learning_rate:
+        found.append(
+            f"min_lr={cfg.min_lr:g} is above learning_rate={cfg.learning_rate:g}: the rate rises "
+            "where it should fall; --decay_lr=False keeps it as it is"
+        )
+    if cfg.decay_lr and cfg.warmup_iters > cfg.lr_decay_iters:
+        found.append(
+            f"warmup_iters={cfg.warmup_iters} is above lr_decay_iters={cfg.lr_decay_iters}: the "
+            f"rate climbs until iteration {cfg.warmup_iters}; --warmup_iters="
+            f"{cfg.lr_decay_iters // 10} is usual"
+        )
+    return found
+
+
 def set_lr(optimizer: torch.optim.Optimizer, lr: float, cfg: TrainConfig) -> None:
     """`learning_rate` as the schedule has it, and the other rates in proportion."""
     for group in optimizer.param_groups:

@@ -214,6 +214,8 @@ class Settings:
                 raise ConfigError(
                     f"{place}: {key} must be at most {limits['maximum']:g}, found {shown(value)}"
                 )
+            if isinstance(value, int) and value >= 2**63:
+                raise ConfigError(f"{place}: {key} must be below 2^63, found {shown(value)}")
         config.check()
         return config
 

@@ -47,7 +47,7 @@ from stepglass.lock import RunLock
 from stepglass.models import choice
 from stepglass.models.choice import Shape
 from stepglass.models.gpt2 import GPTConfig
-from stepglass.optim import leave_compiler_out, make_optimizer
+from stepglass.optim import leave_compiler_out, make_optimizer, odd_about_schedule
 from stepglass.replicas import Replicas
 from stepglass.rundir import open_run_dir
 from stepglass.runlog import SCHEMA, RunLogWriter
@@ -75,6 +75,8 @@ def set_up(
     console.say(f"found vocab_size = {data.vocab_size} (inside {data.origin})")
     for warning in data.warnings:
         console.say(f"warning: {warning}")
+    for odd in odd_about_schedule(cfg):
+        console.say(f"note: {odd}")
     shape = choice.shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, chosen)
     run_dir, lock = open_run_dir(cfg, data.folder, console)
