@@ -5,9 +5,10 @@ import os
 import pty
 import re
 import subprocess
-from pathlib import Path
 
-from helpers import command, prepare_tiny, tiny_args
+import pytest
+
+from helpers import command, prepare_tiny, records, tiny_args
 from stepglass.clock import Lap
 from stepglass.console import Console
 
@@ -25,7 +26,8 @@ def test_unknown_prints_na():
     assert stream.getvalue() == "iter 500: loss 1.9012, time 33.24ms, mfu n/a\n"
 
 
-def test_a_terminal_gets_a_bar_with_the_ledger_and_the_time_left():
+def test_a_terminal_gets_a_bar_with_the_ledger_and_the_time_left(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     console = Console(stream)
     console.start_progress(0, 1000)
@@ -39,6 +41,16 @@ def test_a_terminal_gets_a_bar_with_the_ledger_and_the_time_left():
     assert "left" in text
     assert "forward_backward 75.0%  other 25.0%" in text
     assert "a line above the bar [not markup]" in text
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_draw_gets_lines(kind, monkeypatch):
+    monkeypatch.setenv("TERM", kind)
+    stream = Terminal()
+    console = Console(stream)
+    console.start_progress(0, 1000)
+    console.iteration(RECORD, 33.238, True, Lap(1, {}))
+    assert stream.getvalue() == "iter 500: loss 1.9012, time 33.24ms, mfu 11.10%\n"
 
 
 def test_on_a_real_terminal_training_ends_with_the_ledger_and_no_debris():
@@ -66,4 +78,5 @@ def test_on_a_real_terminal_training_ends_with_the_ledger_and_no_debris():
     assert re.search(r"step 20: train loss \d\.\d{4}, val loss \d\.\d{4}", text)
     assert re.search(r"iter \d+: loss .*/40, .* left", text)
     assert "wall clock" in text
-    assert Path("out/run.jsonl").exists()
+    (end,) = records("end")
+    assert end["ledger"]["phases"]["log"] > end["ledger"]["phases"]["other"]  # drawing is billed

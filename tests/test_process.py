@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,6 +100,25 @@ def test_a_signal_ends_sampling_after_the_token_with_exit_code_0():
     out, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (0, "")
     assert out.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "redirection", "code"),
+    [
+        (["prepare", "t.txt"], "2>&-", 0),
+        (["prepare", "t.txt"], ">&- 2>&-", 0),
+        (["prepare", "nope.txt"], "2>/dev/full", 2),
+        (["prepare", "nope.txt"], "2>&-", 2),
+        (["sample", "out", "--max_new_tokens=3"], ">&-", 0),
+        (["train", *tiny_args(out_dir="other")], ">&- 2>&-", 0),
+    ],
+)
+def test_output_that_is_closed_changes_no_exit_code(words, redirection, code):
+    if words[0] == "sample":
+        assert run_process("train", *tiny_args(), cwd=Path()).returncode == 0
+    Path("t.txt").write_text("to be or not to be " * 100)
+    line = f"{shlex.join(command(*words))} {redirection}"
+    assert subprocess.run(line, shell=True, check=False).returncode == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """Sampling: cached, seeded, and careful with what it prints."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,23 @@ def test_command_writes_the_prompt_and_goes_on(capsys):
     for words in (["out", "--prompt=FILE:p.txt"], ["--out_dir=out", "--start=FILE:p.txt"]):
         assert main(["sample", *words, "--max_new_tokens=1"]) == 0
         assert capsys.readouterr().out.startswith("that is")
+
+
+def test_a_model_that_knows_no_line_ends_is_sampled_without_a_prompt(capsys):
+    Path("dna.txt").write_text("ACGTTGCA" * 300)
+    assert main(["prepare", "dna.txt"]) == 0
+    assert train_tiny(dataset="dna") == 0
+    capsys.readouterr()
+    assert main(["sample", "out", "--max_new_tokens=10"]) == 0
+    assert re.fullmatch("[ACGT]{11}\n", capsys.readouterr().out)
+
+
+def test_a_run_of_nanogpts_is_named_as_what_it_is(capsys):
+    Path("nano").mkdir()
+    Path("nano/ckpt.pt").write_bytes(b"")
+    for words in (["sample", "nano"], ["train", "--out_dir=nano", "--init_from=resume"]):
+        assert main(words) == 2
+        assert "found nanoGPT's ckpt.pt, which stepglass cannot read" in capsys.readouterr().err
 
 
 def test_bad_prompts_and_runs_are_named(capsys):

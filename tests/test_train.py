@@ -284,6 +284,60 @@ def test_eval_only_from_scratch_saves_nothing():
     assert checkpoint_dir.committed(Path("out")) == []
 
 
+def test_eval_only_leaves_a_trained_run_where_it_is(capsys):
+    train_tiny()
+    before = sorted(map(str, Path("out").rglob("*")))
+    capsys.readouterr()
+    assert train_tiny(eval_only=True) == 2
+    assert "--out_dir=out: holds a run, and --eval_only would evaluate a new model" in (
+        capsys.readouterr().err
+    )
+    assert sorted(map(str, Path("out").rglob("*"))) == before
+    assert train_tiny(eval_only=True, out_dir="fresh") == 0
+    assert train_tiny(eval_only=True, out_dir="fresh") == 0
+
+
+def test_one_of_several_processes_is_refused(monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert train_tiny() == 2
+    assert "WORLD_SIZE=2: expected one process on one device" in capsys.readouterr().err
+    assert not Path("out").exists()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert train_tiny(max_iters=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        (
+            {"warmup_iters": 100},
+            "note: warmup_iters=100 is above lr_decay_iters=6: the rate climbs",
+        ),
+        (
+            {"learning_rate": 1e-5},
+            "note: min_lr=0.001 is above learning_rate=1e-05: the rate rises",
+        ),
+    ],
+)
+def test_a_schedule_that_nanogpt_runs_is_run_with_a_note(changes, note, capsys):
+    assert train_tiny(**changes) == 0
+    assert note in capsys.readouterr().out
+    settings = {"warmup_iters": 2, "learning_rate": 1e-2, "decay_lr": True} | changes
+    assert [r["lr"] for r in records("iter")] == pytest.approx(
+        [nanogpts_rate(step, 6, 1e-3, **settings) for step in range(6)]
+    )
+
+
+def nanogpts_rate(step, lr_decay_iters, min_lr, *, warmup_iters, learning_rate, decay_lr):
+    """As its `get_lr` says it."""
+    if step < warmup_iters:
+        return learning_rate * (step + 1) / (warmup_iters + 1)
+    if step > lr_decay_iters:
+        return min_lr
+    share = (step - warmup_iters) / (lr_decay_iters - warmup_iters)
+    return min_lr + 0.5 * (1.0 + math.cos(math.pi * share)) * (learning_rate - min_lr)
+
+
 def test_an_earlier_run_is_moved_aside_never_overwritten(capsys):
     train_tiny()
     first = Path("out/run.jsonl").read_bytes()

@@ -294,6 +294,8 @@ def newest(
         except CheckpointError as error:
             on_skip(f"skipped {path.name}: {error}")
     found = f"{len(candidates)} damaged ones" if candidates else "none"
+    if not candidates and (run_dir / "ckpt.pt").exists():
+        found = "nanoGPT's ckpt.pt, which stepglass cannot read"
     raise CheckpointError(
         f"{run_dir}: expected a checkpoint, found {found}; train one with `stepglass train`"
     )

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,9 @@ def main(argv: list[str] | None = None) -> int:
         "runs": runs,
         "bench": bench,
     }
+    # A process may be started with its output closed: then nobody is reading.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
@@ -89,7 +92,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _refuse(message: str, exit_code: int) -> int:
     one_line = " ".join(printable(message).splitlines())
-    print(f"error: {one_line}", file=sys.stderr)
+    with suppress(OSError):  # the exit code says it too
+        print(f"error: {one_line}", file=sys.stderr, flush=True)
     return exit_code
 
 
@@ -277,7 +281,10 @@ def sample(argv: list[str]) -> None:
     loaded = sampler.load_run(
         run_dir, torch.device(kind), on_skip=lambda line: print(line, file=sys.stderr)
     )
-    ids = sampler.encode_prompt(cfg.start or cfg.prompt, loaded.tokenizer)
+    if given.keys() & {"prompt", "start"}:
+        ids = sampler.encode_prompt(cfg.start or cfg.prompt, loaded.tokenizer)
+    else:
+        ids = sampler.new_line(loaded.tokenizer)
     with StopRequest() as stop:
         _write_samples(cfg, loaded, ids, stop)
 

@@ -28,8 +28,7 @@ class Console:
     """Prints a run: lines, or a bar on a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        # A process may be started with its output closed: then nobody is reading.
-        self._stream = stream or sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+        self._stream = stream or sys.stdout
         self._live: Live | None = None
         self._last_refresh = 0.0
         self._first_iter = self._last_iter = 0
@@ -54,7 +53,7 @@ class Console:
         """From here on there are iterations to show."""
         self._first_iter, self._last_iter = first_iter, max_iters
         self._started = time.perf_counter()
-        if self._stream.isatty():
+        if self._stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
             from rich.console import Console as RichConsole  # noqa: PLC0415
             from rich.live import Live  # noqa: PLC0415
 

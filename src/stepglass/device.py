@@ -294,6 +294,12 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
 
 def pick(cfg: TrainConfig) -> Device:
     """Decide on device and dtype, with reasons."""
+    processes = os.environ.get("WORLD_SIZE", "1")  # torchrun's word for them
+    if processes.isdecimal() and int(processes) > 1:
+        raise DeviceError(
+            f"WORLD_SIZE={processes}: expected one process on one device, found one of "
+            f"{processes}; start stepglass without torchrun"
+        )
     asked, device_reason = pick_type(cfg.device)
     torch_device = torch.device(asked)
     if torch_device.type == "cuda" and torch_device.index is not None:

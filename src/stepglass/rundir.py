@@ -33,6 +33,11 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple
             checkpoint_dir.sweep(FileOps(), run_dir)
             atomic.remove_stale(run_dir)
             if cfg.init_from == "scratch":
+                if cfg.eval_only and checkpoint_dir.committed(run_dir):
+                    raise ConfigError(
+                        f"{place}: holds a run, and --eval_only would evaluate a new model, not "
+                        "that one; add --init_from=resume, or choose another folder"
+                    )
                 _move_earlier_run_aside(run_dir, console)
         except BaseException:
             lock.release()

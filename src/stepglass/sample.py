@@ -89,6 +89,14 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
     return ids
 
 
+def new_line(tokenizer: Tokenizer) -> list[int]:
+    """The prompt of somebody who gave none. A text may have had no line ends: then any token."""
+    try:
+        return encode_prompt("\n", tokenizer)
+    except DataError:
+        return [0]
+
+
 class Decoder:
     """Turns a stream of tokens into a stream of text: a character may need several tokens."""
 
@@ -146,15 +154,10 @@ def short_text(
     model: Model, tokenizer: Tokenizer, num_tokens: int, is_stopped: Callable[[], bool]
 ) -> str:
     """What the model writes after a new line, until it is stopped. Its mode is put back."""
-    try:
-        prompt = tokenizer.encode("\n").tolist()
-    except DataError:
-        prompt = []
     was_training = model.training
     model.eval()
-    tokens = generate(
-        model, prompt or [0], max_new_tokens=num_tokens, vocab_size=tokenizer.vocab_size
-    )
+    prompt = new_line(tokenizer)
+    tokens = generate(model, prompt, max_new_tokens=num_tokens, vocab_size=tokenizer.vocab_size)
     text = tokenizer.decode(list(takewhile(lambda _: not is_stopped(), tokens)))
     model.train(was_training)
     return text

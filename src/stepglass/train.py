@@ -238,7 +238,8 @@ def run(s: Session) -> None:
         gc.freeze()  # what is alive now stays alive: the collector need not look at it again
         gc.disable()
     try:
-        s.console.start_progress(s.state.step, s.cfg.max_iters)
+        with s.clock.phase("log"):
+            s.console.start_progress(s.state.step, s.cfg.max_iters)
         with naming_memory_errors(s):
             reason = loop(s)
             drain(s)
