@@ -254,6 +254,22 @@ def test_checkpoints_that_cost_more_than_a_percent_are_named():
     assert named("checkpoint-interval", healthy().text) == []
 
 
+def test_what_a_checkpoint_of_ours_cost_counts_the_wait_for_the_writer_in():
+    """Two stalls of 2 ms, and 76 ms of waiting at the end: 40 ms each, not 2."""
+    lines = [{"kind": "start", "schema": 1, "config": {}}]
+    for step in range(40):
+        phases = {"forward_backward": 30.0, "checkpoint": {20: 2.0, 39: 78.0}.get(step, 0.0)}
+        wall_ms = sum(phases.values())
+        lines.append(
+            {"kind": "iter", "iter": step, "loss": 3.0, "wall_ms": wall_ms, "phases": phases}
+        )
+        if step in (20, 39):
+            lines.append({"kind": "checkpoint", "iter": step, "stall_ms": 2.0})
+    [finding] = named("checkpoint-interval", "".join(json.dumps(line) + "\n" for line in lines))
+    assert finding.numbers["total_ms"] == pytest.approx(80)
+    assert finding.numbers["save_ms"] == pytest.approx(40)
+
+
 def test_hours_without_a_checkpoint_are_at_risk():
     evaluated = "step 100: train loss 3.0000, val loss 3.0000\n"
     first, rest = curve(falling(200), step_ms=60_000).split("iter 100:")

@@ -340,6 +340,8 @@ def checkpoint_interval(part: Part) -> list[Finding]:
     total = part.phase_ms("checkpoint")
     if not wall:
         return []
+    if part.log.format == "stepglass" and part.segment.saves:
+        save_ms = total / len(part.segment.saves)  # waiting for the writer counts in
     if save_ms and total > SAVE_BUDGET * wall and len(part.segment.saves) >= 2:
         wanted_s = math.sqrt(2 * save_ms / 1000 * MTBF_S)
         change: Change = {}
