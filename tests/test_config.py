@@ -173,6 +173,37 @@ def test_nanogpts_kinds_of_config_file_load(name):
 
 
 @pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("max_iters = lr_decay_iters = 5000\n", "lr_decay_iters", 5000),
+        ("batch_size *= 2\n", "batch_size", 24),
+        ("batch_size = 3\nbatch_size += 1\nbatch_size -= 2\n", "batch_size", 2),
+        ("learning_rate = +1e-3\n", "learning_rate", 1e-3),
+        ("batch_size: int = 7\n", "batch_size", 7),
+        ("device = 'cpu'\ncompile = device != 'cpu'\n", "compile", False),
+        ("batch_size = 0 or 5\n", "batch_size", 5),
+        ("bias = 1 < 2 and not 3 >= 4\n", "bias", True),
+        ("bias = (batch_size > 99) and True\n", "bias", False),
+    ],
+)
+def test_plain_python_means_in_a_config_file_what_it_means_in_python(text, key, value):
+    Path("c.py").write_text(text)
+    assert config.read_config_file(Path("c.py"), {})[key].value == value
+    names = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
+    exec(text, names)  # as nanoGPT does
+    assert names[key] == value
+
+
+def test_a_tilde_is_the_home_folder_in_paths_and_a_tilde_elsewhere(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ann")
+    Path("c.toml").write_text("out_dir = '~/runs/1'\nwandb_project = '~/x'\n")
+    cfg = resolve("c.toml", "--dataset=~/texts/mine")
+    assert (cfg.out_dir, cfg.dataset) == ("/home/ann/runs/1", "/home/ann/texts/mine")
+    assert cfg.wandb_project == "~/x"
+    assert resolve("--out_dir=a~/b").out_dir == "a~/b"
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("import os\nos.system('touch pwned')\n", "c.py line 2: expected `setting = value`"),
@@ -191,6 +222,11 @@ def test_nanogpts_kinds_of_config_file_load(name):
         ("out_dir = f'{1:99999999}'\n", "a text this long"),
         ("max_iters = 1 / 0\n", "c.py line 1: max_iters cannot be computed: division by zero"),
         ("for i in range(3): pass\n", "c.py line 1: expected `setting = value`"),
+        ("batch_size, block_size = 1, 2\n", "found another kind of assignment"),
+        ("batch_size *= 2 ** 99\n", "c.py line 1: a power this large"),
+        ("nothing += 1\n", "c.py line 1: 'nothing' is not assigned before it is used"),
+        ("bias = 1 < 'x'\n", "c.py line 1: bias cannot be computed: '<' not supported"),
+        ("batch_size: int\n", "c.py line 1: expected `setting = value`"),
         ("batch_size = (\n", "c.py line 1: not valid Python"),
         ("batch_size = 'x'\n", "c.py line 1: batch_size expects a whole number, found 'x'"),
         ("(" * 5000 + ")" * 5000, "c.py line 1: not valid Python"),

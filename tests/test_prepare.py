@@ -393,7 +393,7 @@ def test_a_small_pickle_gets_no_large_memory():
     folder = nanogpt_folder(None)
     (folder / "meta.pkl").write_bytes(b"\x80\x02N" + b"r" + (1 << 27).to_bytes(4, "little") + b".")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(DataError, match="expected 'stoi'"):
+    with pytest.raises(DataError, match="expected 'vocab_size'"):
         dataset.load("nano", 8)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
@@ -451,6 +451,67 @@ def test_a_nanogpt_folder_without_meta_is_gpt2():
     assert (data.vocab_size, data.tokenizer_json) == (50304, {"kind": "gpt2"})
 
 
+@pytest.mark.parametrize(
+    ("meta", "prompt", "ids", "text"),
+    [
+        ({"vocab_size": 30}, "7 29", [7, 29], "7 29 "),
+        ({"vocab_size": 99, "stoi": {60: 0, 72: 1}}, "0 98", [0, 98], "0 98 "),
+        ({"vocab_size": 30, "stoi": {"the": 1, "cat": 0}}, " the\ncat", [1, 0], "the cat "),
+        (
+            {"vocab_size": 30, "stoi": {"the": 1, "t": 4, "\n": 0, ",": 2}},
+            "the, t\n",
+            [1, 2, 4, 0],
+            "the , t \n",
+        ),
+        (
+            {"vocab_size": 30, "stoi": {"a": 0, " ": 1, "ab": 2, "<end>": 9}},
+            "aba <end>a",
+            [2, 0, 1, 9, 0],
+            "aba <end>a",
+        ),
+        ({"vocab_size": 64, "stoi": nanogpt_meta()["stoi"]}, "so", None, "so"),
+    ],
+    ids=[
+        "no table",
+        "a table of numbers",
+        "words",
+        "words and lines",
+        "characters and more",
+        "rows to spare",
+    ],
+)
+def test_a_nanogpt_folder_needs_no_table_of_characters(meta, prompt, ids, text):
+    """nanoGPT's trainer looks at vocab_size alone."""
+    nanogpt_folder(meta)
+    data = dataset.load("nano", 8)
+    assert data.vocab_size == meta["vocab_size"]
+    codec = tokenizer.from_json(json.loads(json.dumps(data.tokenizer_json)), "x")
+    found = codec.encode(prompt).tolist()
+    assert found == (ids or found)
+    assert codec.decode(found) == text
+
+
+@pytest.mark.parametrize(
+    ("words", "prompt", "message"),
+    [
+        ({"the": 0, "cat": 1}, "the dog", "such as 'the', 'cat', found 'dog', which is none"),
+        ({"a": 0, " b": 1}, "a c", "such as 'a', ' b', found ' c', which is none"),
+    ],
+)
+def test_what_is_no_token_of_a_table_of_words_is_named(words, prompt, message):
+    with pytest.raises(DataError) as caught:
+        tokenizer.of_table(words).encode(prompt)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"": 0, "ab": 1}, {"a": 0, "bc": 0}, {"ab": -1}, 5, {"a": "x"}]
+)
+def test_a_damaged_table_of_words_is_refused(words):
+    with pytest.raises(DataError, match="expected a char, word, bpe or gpt2 tokenizer"):
+        tokenizer.from_json({"kind": "word", "words": words}, "x")
+
+
 class Evil:
     def __reduce__(self):
         return (Path("pwned").touch, ())
@@ -462,11 +523,17 @@ class Evil:
         (Evil(), "found another pickle: it asks for"),
         ({**nanogpt_meta(), "extra": Evil()}, "found another pickle: it asks for"),
         (np.float64(1), "found another pickle: it asks for"),
-        ([1, 2], "expected 'stoi', a table of single characters and ids, found none"),
-        ({**nanogpt_meta(), "vocab_size": 3}, "found 3"),
-        ({"stoi": {"ab": 1}, "vocab_size": 2}, "found {'ab': 1}"),
+        ([1, 2], "expected 'vocab_size', a number from 1 to 65536, found none"),
+        ({"vocab_size": True}, "found True"),
+        ({"vocab_size": 0}, "found 0"),
+        ({**nanogpt_meta(), "vocab_size": 3}, "expected ids from 0 to 2, its vocab_size being 3"),
+        ({"stoi": {"a": -1}, "vocab_size": 3}, "found -1 to -1"),
+        ({"stoi": {"": 1}, "vocab_size": 2}, "expected 'stoi', a table of tokens and ids"),
+        ({"stoi": {"a": "b"}, "vocab_size": 2}, "found {'a': 'b'}"),
+        ({"stoi": {"a": 0, 5: 1}, "vocab_size": 2}, "found {'a': 0, 5: 1}"),
+        ({"stoi": ["a"], "vocab_size": 2}, "found ['a']"),
         ({"stoi": {"a": 0, "b": 0}, "vocab_size": 1}, "found two with the same"),
-        ({"stoi": {"a": 1 << 40}, "vocab_size": (1 << 40) + 1}, "expected 'stoi'"),
+        ({"stoi": {"a": 1 << 40}, "vocab_size": (1 << 40) + 1}, "expected 'vocab_size'"),
     ],
 )
 def test_a_pickle_that_is_more_than_a_table_is_refused_and_runs_nothing(meta, message):
@@ -483,6 +550,6 @@ def test_a_pickle_that_is_more_than_a_table_is_refused_and_runs_nothing(meta, me
 def test_a_broken_pickle_is_refused(junk):
     folder = nanogpt_folder(None)
     (folder / "meta.pkl").write_bytes(junk)
-    with pytest.raises(DataError, match="expected nanoGPT's character table"):
+    with pytest.raises(DataError, match="expected nanoGPT's table of tokens"):
         dataset.load("nano", 8)
     assert not Path("pwned").exists()

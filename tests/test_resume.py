@@ -307,6 +307,11 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
             ["--max_iters=2"],
             "--max_iters=2: the run in out has done 6 updates already",
         ),
+        (
+            lambda: None,
+            ["--max_iters=9", "--recipe=speedrun"],
+            "recipe='speedrun': the run in 'out' has 'none'; leave it out",
+        ),
         (lambda: None, ["--n_layer=3"], "n_layer=3: the run in 'out' has 2; leave it out"),
         (
             lambda: prepare_tiny("another text with the same kind of letters " * 99),

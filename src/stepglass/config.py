@@ -57,7 +57,7 @@ MAX_CONFIG_BYTES = 1_000_000
 class TrainConfig:
     """Everything `stepglass train` can be told."""
 
-    out_dir: str = setting("out", "the run directory: log, checkpoints, settings")
+    out_dir: str = setting("out", "the run directory: log, checkpoints, settings", is_path=True)
     eval_interval: int | Literal["auto"] = setting(
         "auto",
         "evaluate every so many iterations, and at the end; auto: as often as eval_budget allows",
@@ -114,7 +114,9 @@ class TrainConfig:
     wandb_project: str = setting("owt", "project in wandb and trackio")
     wandb_run_name: str = setting("gpt2", "name of the run in wandb and trackio")
     dataset: str = setting(
-        "openwebtext", "a folder in data/, made by `stepglass prepare` or by nanoGPT"
+        "openwebtext",
+        "a folder in data/, made by `stepglass prepare` or by nanoGPT",
+        is_path=True,
     )
     gradient_accumulation_steps: int = setting(
         40, "micro-batches in one update", minimum=1, maximum=1_000_000
@@ -358,6 +360,12 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
                     f"{key}={command.value(key)!r}: the run in {command.value('out_dir')!r} has "
                     f"{stored!r}; leave it out, or start over with --init_from=scratch"
                 )
+        began = base["recipe"].value if "recipe" in base else "none"
+        if command.value("recipe") not in ("auto", began):
+            raise ConfigError(
+                f"recipe={command.value('recipe')!r}: the run in {command.value('out_dir')!r} has "
+                f"{began!r}; leave it out, or start over with --init_from=scratch"
+            )
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
         if command.is_given("n_embd") or command.is_given("model"):

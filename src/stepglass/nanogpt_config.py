@@ -1,9 +1,9 @@
 """nanoGPT's config files: Python assignments that are read, never executed.
 
 nanoGPT runs its config files with `exec`. The files people share need far less: literals,
-arithmetic, names assigned earlier, and `str(time.time())` for a run name. This reader accepts
-that and refuses the rest with its line number. A name that is no setting may serve as a helper
-inside the file; one that is never used again is a misspelt setting, and says so.
+arithmetic, comparisons, names assigned earlier, and `str(time.time())` for a run name. This reader
+accepts that and refuses the rest with its line number. A name that is no setting may serve as a
+helper inside the file; one that is never used again is a misspelt setting, and says so.
 """
 
 import ast
@@ -24,6 +24,14 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 _CALLS: dict[str, Callable[..., Any]] = {
     "str": str,
@@ -66,7 +74,7 @@ def read(
             continue  # nothing is imported; a name from it is refused where it is used
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue  # a docstring
-        target, expression = _assignment(statement, place)
+        targets, expression = _assignment(statement, place)
         try:
             value = _evaluate(expression, names, used)
         except _Refused as error:
@@ -74,28 +82,33 @@ def read(
                 f"{place}: {error}; config files are read, not run: use plain values"
             ) from None
         except (ArithmeticError, ValueError, TypeError, RecursionError) as error:
-            raise ConfigError(f"{place}: {target} cannot be computed: {error}") from error
-        names[target] = value
-        assigned[target] = (value, place)
+            raise ConfigError(f"{place}: {targets[0]} cannot be computed: {error}") from error
+        for target in targets:
+            names[target] = value
+            assigned[target] = (value, place)
     for name, (_, place) in assigned.items():
         if name not in settings and name not in used:
             raise ConfigError(f"{place}: unknown setting {name!r}; {settings.hint(name)}")
     return {name: item for name, item in assigned.items() if name in settings}
 
 
-def _assignment(statement: ast.stmt, place: str) -> tuple[str, ast.expr]:
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target: ast.expr = statement.targets[0]
-        expression: ast.expr | None = statement.value
-    elif isinstance(statement, ast.AnnAssign):
-        target, expression = statement.target, statement.value
-    else:
-        raise ConfigError(
-            f"{place}: expected `setting = value`, found other Python code, which is never run"
-        )
-    if not isinstance(target, ast.Name) or expression is None:
+def _assignment(statement: ast.stmt, place: str) -> tuple[list[str], ast.expr]:
+    """The names a statement assigns to, and what."""
+    match statement:
+        case ast.Assign(targets=targets, value=expression):
+            pass
+        case ast.AnnAssign(target=target, value=ast.expr() as expression):
+            targets = [target]
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):  # a *= 2
+            targets, expression = [target], ast.BinOp(ast.Name(name), op, value)
+        case _:
+            raise ConfigError(
+                f"{place}: expected `setting = value`, found other Python code, which is never run"
+            )
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if len(names) < len(targets):
         raise ConfigError(f"{place}: expected `setting = value`, found another kind of assignment")
-    return target.id, expression
+    return names, expression
 
 
 def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
@@ -111,10 +124,16 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
             return names[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_evaluate(operand, names, used)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return +_evaluate(operand, names, used)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _evaluate(operand, names, used)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return _arithmetic(op, _evaluate(left, names, used), _evaluate(right, names, used))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
+            return _COMPARED[type(op)](_evaluate(left, names, used), _evaluate(right, names, used))
+        case ast.BoolOp(op=op, values=values):
+            return _all_or_any(op, [_evaluate(value, names, used) for value in values])
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
         case ast.JoinedStr(values=parts):
@@ -129,6 +148,12 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
                 _CALLS[ast.unparse(func)](*[_evaluate(arg, names, used) for arg in args])
             )
     raise _Refused(f"found {ast.unparse(node)[:60]!r}")
+
+
+def _all_or_any(op: ast.boolop, values: list[Any]) -> Any:
+    """As Python has it: the first value that decides, else the last."""
+    decides = bool if isinstance(op, ast.Or) else operator.not_
+    return next((value for value in values if decides(value)), values[-1])
 
 
 def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:

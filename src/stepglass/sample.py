@@ -8,6 +8,7 @@ token.
 """
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
@@ -73,7 +74,7 @@ def build_model(snapshot: checkpoint.Snapshot, path: Path) -> Model:
 def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
     """Ids of a prompt, which may be `FILE:name` and may hold end-of-text marks."""
     if prompt.startswith("FILE:"):
-        source = sources.file_document(Path(prompt[5:]))
+        source = sources.file_document(Path(os.path.expanduser(prompt[5:])))
         prompt = sources.whole_text(source)
     if any(0xD800 <= ord(char) < 0xE000 for char in prompt):
         raise DataError("--prompt expects text, found bytes that are not UTF-8")

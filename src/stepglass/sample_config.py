@@ -13,7 +13,9 @@ class SampleConfig:
     """Everything `stepglass sample` can be told."""
 
     out_dir: str = setting(
-        "out", "the run directory, as nanoGPT names it; or give it as the first word"
+        "out",
+        "the run directory, as nanoGPT names it; or give it as the first word",
+        is_path=True,
     )
     prompt: str = setting("\n", "text to go on from; FILE:name reads it from a file")
     start: str = setting("", "nanoGPT's name for prompt")

@@ -15,6 +15,7 @@ value may hold `=`, a wrong one gets one line that names the key, and a misspelt
 import dataclasses
 import difflib
 import math
+import os
 import types
 import typing
 from dataclasses import dataclass
@@ -31,11 +32,19 @@ def setting(
     minimum: float | None = None,
     above: float | None = None,
     maximum: float | None = None,
+    is_path: bool = False,
 ) -> Any:
-    """A dataclass field with help and, for numbers, the range that is allowed when it is used."""
+    """A dataclass field with help and, for numbers, the range that is allowed when it is used. In a
+    path, `~` is the home folder: shells leave it alone behind a `=`."""
     return dataclasses.field(
         default=default,
-        metadata={"help": help, "minimum": minimum, "above": above, "maximum": maximum},
+        metadata={
+            "help": help,
+            "minimum": minimum,
+            "above": above,
+            "maximum": maximum,
+            "is_path": is_path,
+        },
     )
 
 
@@ -143,6 +152,8 @@ class Settings:
         try:
             if isinstance(value, str) and ("\0" in value or not (is_text or _takes_text(kind))):
                 raise ValueError
+            if self._fields[key].metadata["is_path"] and isinstance(value, str):
+                value = os.path.expanduser(value)
             return Given(convert(value, kind), place)
         except (ValueError, OverflowError):
             raise ConfigError(

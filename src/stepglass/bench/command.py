@@ -24,8 +24,10 @@ class BenchConfig:
     """Settings of `bench`."""
 
     rounds: int = setting(0, "how often each side is measured; 0: as often as is usual", minimum=0)
-    text: str = setting("", "loss: the text to train on instead of downloading tinyshakespeare")
-    out: str = setting("bench.json", "the file to write")
+    text: str = setting(
+        "", "loss: the text to train on instead of downloading tinyshakespeare", is_path=True
+    )
+    out: str = setting("bench.json", "the file to write", is_path=True)
 
     def used(self) -> list[str]:
         return [field.name for field in dataclasses.fields(self)]

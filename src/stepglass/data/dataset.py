@@ -21,7 +21,7 @@ from torch import Tensor
 from stepglass import atomic
 from stepglass.data import nanogpt_meta, sources, tokenizer
 from stepglass.data.prepare import SCHEMA
-from stepglass.data.tokenizer import CharTokenizer, Tokenizer
+from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import DataError, os_reason
 from stepglass.units import shown
 
@@ -203,8 +203,8 @@ def load(name: str, block_size: int) -> Dataset:
             vocab_size = GPT2_PADDED_VOCAB
     elif os.path.lexists(folder / "meta.pkl"):
         origin = folder / "meta.pkl"
-        codec = CharTokenizer(nanogpt_meta.read_chars(origin))
-        codec_json, vocab_size = codec.to_json(), codec.vocab_size
+        table, vocab_size = nanogpt_meta.read(origin)
+        codec_json = tokenizer.of_table(table).to_json()
     else:
         origin = folder
         codec_json, vocab_size = {"kind": "gpt2"}, GPT2_PADDED_VOCAB

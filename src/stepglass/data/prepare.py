@@ -42,7 +42,7 @@ class PrepareConfig:
         0.1, "share of the text kept for validation", above=0, maximum=0.9
     )
     name: str = setting("", "name of the data set; empty: from the text's own name")
-    data_dir: str = setting("data", "folder the data set's folder is made in")
+    data_dir: str = setting("data", "folder the data set's folder is made in", is_path=True)
 
     def used(self) -> list[str]:
         return ["val_fraction", "vocab_size"] if self.tokenizer == "bpe" else ["val_fraction"]

@@ -1,6 +1,7 @@
 """Tokenizers: text to ids and back.
 
-`char` gives every character an id, `bpe` learns its pieces from the text, `gpt2` has GPT-2's own.
+`char` gives every character an id, `bpe` learns its pieces from the text, `gpt2` has GPT-2's own,
+`word` has what somebody else chose.
 A tokenizer is stored as JSON (`to_json`), in a data set's meta.json and in a run directory, so
 that a run can be sampled from without its data.
 """
@@ -16,6 +17,7 @@ import tokenizers
 
 from stepglass.data import packages
 from stepglass.errors import DataError
+from stepglass.units import shown
 
 END_OF_TEXT = "<|endoftext|>"
 GPT2_VOCAB_SIZE = 50257
@@ -69,8 +71,8 @@ class CharTokenizer:
         ids = self._ids[np.frombuffer(codes, dtype=np.uint32)]
         if ids.size and ids.min() < 0:
             unknown = sorted({char for char in text if char not in self._chars})
-            shown = ", ".join(f"{char!r} (U+{ord(char):04X})" for char in unknown[:8])
-            raise DataError(f"characters the model has never seen: {shown}; leave them out")
+            named = ", ".join(f"{char!r} (U+{ord(char):04X})" for char in unknown[:8])
+            raise DataError(f"characters the model has never seen: {named}; leave them out")
         return ids
 
     def decode(self, ids: list[int]) -> str:
@@ -78,6 +80,61 @@ class CharTokenizer:
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "char", "chars": self._chars}
+
+
+class WordTokenizer:
+    """One id for each of some texts of any length: words, notes, moves, numbers. Where none of
+    them holds a space, spaces stand between them."""
+
+    end_of_text = None
+
+    def __init__(self, words: dict[str, int]) -> None:
+        self._words = words
+        self._text = {index: word for word, index in words.items()}
+        self._lengths = sorted({len(word) for word in words}, reverse=True)
+        self._are_spaced = not any(" " in word for word in words)
+        self.vocab_size = max(self._text) + 1
+
+    def encode(self, text: str) -> "np.ndarray[Any, Any]":
+        parts = re.findall(r"\S+|\s", text) if self._are_spaced else [text]
+        words = (
+            word
+            for part in parts
+            if part in self._words or not part.isspace()
+            for word in self._longest_words(part)
+        )
+        return np.array([self._id(word) for word in words], dtype=np.int32)
+
+    def _longest_words(self, text: str) -> Iterator[str]:
+        start = 0
+        while start < len(text):
+            ways = (text[start : start + length] for length in self._lengths)
+            word = next((way for way in ways if way in self._words), text[start : start + 20])
+            yield word
+            start += len(word)
+
+    def _id(self, word: str) -> int:
+        if word not in self._words:
+            known = ", ".join(repr(word) for word in list(self._words)[:4])
+            raise DataError(
+                f"expected tokens of the model, such as {known}, found {shown(word)}, which is none"
+            )
+        return self._words[word]
+
+    def decode(self, ids: list[int]) -> str:
+        words = [self._text.get(index, "\ufffd") for index in ids]
+        if self._are_spaced:
+            words = [word if word.isspace() else word + " " for word in words]
+        return "".join(words)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "word", "words": self._words}
+
+
+def of_table(table: dict[str, int]) -> CharTokenizer | WordTokenizer:
+    """The tokenizer of a table of tokens and ids."""
+    is_characters = all(len(token) == 1 for token in table)
+    return CharTokenizer(table) if is_characters else WordTokenizer(table)
 
 
 class BpeTokenizer:
@@ -170,6 +227,16 @@ def gpt2() -> BpeTokenizer:
     return BpeTokenizer("gpt2", vocab, pairs)  # type: ignore[arg-type]
 
 
+def with_ids_of_its_own(table: dict[str, int]) -> dict[str, int]:
+    if not table:
+        raise ValueError("its table is empty")
+    if len(set(table.values())) != len(table):
+        raise ValueError("two tokens have one id")
+    if min(table.values()) < 0 or max(table.values()) > UNICODE_SIZE:
+        raise ValueError("ids must be 0 or more, and no more than there are characters")
+    return table
+
+
 def from_json(data: Any, place: str) -> Tokenizer:
     """Rebuild a tokenizer from what `to_json` stored."""
     try:
@@ -177,13 +244,14 @@ def from_json(data: Any, place: str) -> Tokenizer:
             return gpt2()
         if data["kind"] == "char":
             chars = {str(char): int(index) for char, index in data["chars"].items()}
-            if not chars or any(len(char) != 1 for char in chars):
+            if any(len(char) != 1 for char in chars):
                 raise ValueError("chars must map single characters to ids")
-            if len(set(chars.values())) != len(chars):
-                raise ValueError("two characters have one id")
-            if min(chars.values()) < 0 or max(chars.values()) > UNICODE_SIZE:
-                raise ValueError("ids must be 0 or more, and no more than there are characters")
-            return CharTokenizer(chars)
+            return CharTokenizer(with_ids_of_its_own(chars))
+        if data["kind"] == "word":
+            words = {str(word): int(index) for word, index in data["words"].items()}
+            if not all(words):
+                raise ValueError("a word has no letters")
+            return WordTokenizer(with_ids_of_its_own(words))
         if data["kind"] == "bpe":
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
@@ -193,5 +261,5 @@ def from_json(data: Any, place: str) -> Tokenizer:
         raise
     except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(
-            f"{place}: expected a char, bpe or gpt2 tokenizer, found something else: {error}"
+            f"{place}: expected a char, word, bpe or gpt2 tokenizer, found something else: {error}"
         ) from error

@@ -26,7 +26,9 @@ MOST_RUNS = 8  # that colours can tell apart
 class ReportConfig:
     """Settings of `report`."""
 
-    out: str = setting("", "the file to write; by default RUN/report.html or LOG.html")
+    out: str = setting(
+        "", "the file to write; by default RUN/report.html or LOG.html", is_path=True
+    )
     lang: Literal["auto", "en", "de", "es", "fr"] = setting(
         "auto", "language the page opens in; auto: the browser's. It can be switched there"
     )
