@@ -193,7 +193,11 @@ def test_train_and_validation_that_are_the_same_are_remarked_on(capsys):  # 19
         ({"dtype": "float64"}, "dtype 'float64'"),
         ({"dtype": "uint32"}, "promises 4590 tokens, found 2295"),
         ({"tokenizer": {"kind": "magic"}}, "unknown kind 'magic'"),
-        ({"tokenizer": {"kind": "char", "chars": {}}}, "chars must map single characters to ids"),
+        ({"tokenizer": {"kind": "char", "chars": {}}}, "its table is empty"),
+        (
+            {"tokenizer": {"kind": "char", "chars": {"ab": 0}}},
+            "chars must map single characters to ids",
+        ),
         ({"splits": 3}, "splits is not dict"),
     ],
 )
