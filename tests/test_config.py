@@ -182,6 +182,8 @@ def test_nanogpts_kinds_of_config_file_load(name):
         ("batch_size: int = 7\n", "batch_size", 7),
         ("device = 'cpu'\ncompile = device != 'cpu'\n", "compile", False),
         ("batch_size = 0 or 5\n", "batch_size", 5),
+        ("n = 0\nwarmup_iters = n and 10 // n\n", "warmup_iters", 0),
+        ("batch_size = 7 or nothing()\n", "batch_size", 7),
         ("bias = 1 < 2 and not 3 >= 4\n", "bias", True),
         ("bias = (batch_size > 99) and True\n", "bias", False),
     ],

@@ -84,8 +84,11 @@ def test_the_bound_is_printed_in_words():
     assert schedule.bound(0) == (
         "auto: every 2m 00s and at each best evaluation, at most 2m 00s of work at risk"
     )
-    assert SaveSchedule(parse(50), 0).bound(0) == "every 50 iterations"
-    assert (
-        SaveSchedule(parse(50), 0).bound(0, iter_ms=40)
-        == "every 50 iterations, at most 2.0s at risk"
+    schedule.measured(stall_ms=1.0, write_ms=30_000)
+    assert "every 1m 30s and at each best evaluation, at most 2m 00s" in schedule.bound(0)
+    assert SaveSchedule(parse("10m"), 0).bound(0) == (
+        "every 10m 00s and at each best evaluation, at most 10m 00s of work at risk"
+    )
+    assert SaveSchedule(parse(50), 0).bound(0) == (
+        "every 50 iterations and at each best evaluation"
     )

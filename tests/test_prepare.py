@@ -340,7 +340,7 @@ def test_a_file_that_is_named_more_than_once_is_read_once(words):
 
 
 def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
-    files("fol/a.txt", "fol/secret.txt", "fol/closed/b.txt")
+    files("fol/a.txt", "fol/secret.txt", "fol/closed/b.txt", "fol/no_entry/c.txt")
     Path("fol/binary").write_bytes(b"\xff\xfe\x00")
     looks_like_text, scandir = sources._starts_as_text, os.scandir
 
@@ -354,15 +354,23 @@ def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
+    is_file = Path.is_file
+
+    def no_entry(path):  # a folder that may be listed and not entered
+        if "no_entry" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
     monkeypatch.setattr(sources, "_starts_as_text", without_permission)
     monkeypatch.setattr(os, "scandir", closed)
+    monkeypatch.setattr(Path, "is_file", no_entry)
     assert main(["prepare", "fol"]) == 0
     out = capsys.readouterr().out
     assert "note: passed over 1 files that are not UTF-8 text: fol/binary\n" in out
     assert (
-        "note: passed over 2 files or folders that cannot be read: fol/secret.txt, fol/closed\n"
-        in out
-    )
+        "note: passed over 3 files or folders that cannot be read: fol/secret.txt, "
+        "fol/no_entry/c.txt, fol/closed\n"
+    ) in out
 
 
 def test_losing_another_data_set_is_said_and_making_one_again_is_not(capsys):

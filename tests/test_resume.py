@@ -281,6 +281,18 @@ def test_settings_of_the_run_are_remembered_and_flags_still_win():
     assert [r["iter"] for r in story("iter")] == list(range(8))
 
 
+@pytest.mark.parametrize("way", [shutil.move, shutil.copytree])
+def test_a_run_that_was_moved_or_copied_goes_on_where_it_is_now(way):
+    train_tiny(max_iters=3, out_dir="first")
+    way("first", "out")
+    assert main(["train", "--init_from=resume", "--max_iters=5"]) == 0
+    assert checkpoint.load(checkpoint_dir.committed(Path("out"))[0]).step == 5
+    assert json.loads(Path("out/config.json").read_text())["out_dir"] == "out"
+    assert Path("first").exists() == (way is shutil.copytree)
+    if Path("first").exists():
+        assert checkpoint.load(checkpoint_dir.committed(Path("first"))[0]).step == 3
+
+
 def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
     train_tiny()
     newest, older = checkpoint_dir.committed(Path("out"))

@@ -1,5 +1,6 @@
 """The background writer: what training waits for, and what it does not."""
 
+import errno
 import threading
 from pathlib import Path
 from typing import Any
@@ -144,15 +145,36 @@ def test_short_of_memory_a_save_is_written_while_training_waits(make_saver, monk
     assert writer.finished[0].background_ms == 0.0
 
 
-def test_a_copy_that_finds_no_room_after_all_is_done_without(make_saver, monkeypatch):
+def test_the_checkpoint_a_run_was_resumed_from_stays(make_saver):
+    writer = make_saver()
+    for step in (1, 2, 3, 4, 5):
+        writer.save(files(float(step)), request(step))
+        writer.wait()
+        if step == 1:
+            writer.trust(checkpoint_dir.committed(RUN)[0])  # by a relative path
+    writer.is_tidy.wait(60)
+    assert [checkpoint.load(path).step for path in checkpoint_dir.committed(RUN)] == [5, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "cannot allocate memory"),  # mmap's
+        (RuntimeError("can't allocate memory"), "RuntimeError: can't allocate memory"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_a_copy_that_finds_no_room_after_all_is_done_without(
+    error, reason, make_saver, monkeypatch
+):
     def no_room(self, num_bytes):
-        raise RuntimeError("can't allocate memory")
+        raise error
 
     monkeypatch.setattr(type(DEVICE), "host_buffer", no_room)
     writer = make_saver()
     writer.reserve(files(1.0))
     writer.wait()
-    assert "no room for a copy of 23.1 kB: can't allocate memory" in writer.notes[0]
+    assert f"no room for a copy of 23.1 kB: {reason}" in writer.notes[0]
     writer.save(files(1.0), request(1))
     assert newest().step == 1
 

@@ -5,6 +5,7 @@ import gc
 import json
 import math
 import re
+import threading
 import weakref
 from pathlib import Path
 
@@ -12,12 +13,13 @@ import pytest
 import torch
 
 from helpers import MODEL, prepare_tiny, records, tiny_args, train_tiny
-from stepglass import checkpoint, checkpoint_dir, device, sample, train
+from stepglass import checkpoint, checkpoint_dir, device, sample, startup, train
 from stepglass.cli import main
 from stepglass.clock import STEP_PHASES
 from stepglass.config import read_command_line, resolve
 from stepglass.data import dataset, sources
 from stepglass.device import pick
+from stepglass.errors import DataError
 from stepglass.evaluate import choose_windows, evaluate, window_losses
 from stepglass.fileops import FileOps
 from stepglass.models.gpt2 import GPT, GPTConfig
@@ -403,7 +405,7 @@ def write_at_once(monkeypatch) -> None:
 def test_a_full_disk_costs_a_warning_and_a_counter(monkeypatch, capsys):
     fail_to_create(monkeypatch, 3)
     assert train_tiny() == 0
-    warning = "warning: checkpoint 3 failed, the first so far: no space left on device; training"
+    warning = "warning: checkpoint 3 failed (1 so far): no space left on device; training"
     out = capsys.readouterr().out
     assert warning in out
     assert "(1 saved, 1 failed)" in out
@@ -523,8 +525,43 @@ def test_memory_that_runs_out_in_the_warm_up_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("stepglass.warmup.first_pass", no_memory)
     assert train_tiny() == 2
     error = capsys.readouterr().err
-    assert "ran out of memory at step 0 with batch_size=4; try --batch_size=2" in error
+    assert "ran out of memory at step 0 with batch_size=4 and block_size=8; try --batch_size=2" in (
+        error
+    )
     assert error.count("\n") == 1
+
+
+def test_memory_that_runs_out_with_one_sequence_asks_for_a_shorter_one(monkeypatch, capsys):
+    def no_memory(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(train, "forward_backward", no_memory)
+    assert train_tiny(batch_size=1) == 2
+    assert "with batch_size=1 and block_size=8; try --block_size=4, or lower" in (
+        capsys.readouterr().err
+    )
+
+
+def test_memory_that_runs_out_while_the_model_is_built_is_one_line(monkeypatch, capsys):
+    def no_memory(*args):
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(startup.choice, "build", no_memory)
+    assert train_tiny() == 2
+    error = capsys.readouterr().err
+    assert "ran out of memory at the start with batch_size=4" in error
+    assert error.count("\n") == 1
+
+
+def test_a_run_that_cannot_be_built_leaves_no_thread_behind(monkeypatch):
+    def no_thread(*args):
+        raise RuntimeError("can't start new thread")
+
+    before = set(threading.enumerate())
+    monkeypatch.setattr(startup, "rows_at_once", no_thread)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        train_tiny()
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_second_trainer_is_refused_while_the_first_runs(monkeypatch, capsys):
@@ -569,6 +606,25 @@ def test_samples_are_kept_when_asked_for_and_change_nothing_else():
     losses = [[r["loss"] for r in records("iter", name)] for name in ("with", "without")]
     assert losses[0] == losses[1]
     assert not any(r["name"] == "sample" for r in records("event", "without"))
+
+
+def test_a_tokenizer_that_samples_need_and_that_is_not_there_is_missed_at_the_start(
+    monkeypatch, capsys
+):
+    def absent(*args):
+        raise DataError("cannot fetch it")
+
+    monkeypatch.setattr(startup.tokenizer, "from_json", absent)
+    assert train_tiny(sample_tokens=5) == 2
+    assert capsys.readouterr().err == "error: cannot fetch it\n"
+    assert not Path("out").exists()
+
+
+def test_weights_that_are_no_numbers_are_not_sampled_from(monkeypatch, capsys):
+    spoil_weights_after(monkeypatch, step=3)
+    assert train_tiny(grad_clip=0, sample_tokens=5, max_iters=3) == 1
+    assert "step 3: the validation loss is nan" in capsys.readouterr().err
+    assert "nan" in [r["name"] for r in records("event")]
 
 
 def test_a_signal_ends_a_sample_of_any_length(monkeypatch):

@@ -400,6 +400,6 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
             f"{path}: expected a JSON object of settings, found {type(saved).__name__}"
         )
     # What the earlier command was asked to do once is not part of the run.
-    once = ("init_from", "eval_only", "watch")
+    once = ("init_from", "eval_only", "watch", "out_dir")  # a folder may have been moved or copied
     saved = {key: value for key, value in saved.items() if key not in once}
     return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}

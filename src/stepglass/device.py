@@ -1,8 +1,7 @@
 """The machine: which device, which number format, whether to compile; and why.
 
-Every choice the user did not make comes back with its reason, to be printed. This is the only
-module that asks torch about hardware. What it does for CUDA and MPS is thin on purpose:
-docs/unverified.md lists what was never run on one.
+Every choice the user did not make comes back with its reason, to be printed. What is done for CUDA
+and MPS is thin on purpose: docs/unverified.md lists what was never run on one.
 """
 
 import importlib.util

@@ -86,20 +86,16 @@ class SaveSchedule:
         training runs on."""
         self._stall_ms, self._write_ms, self._taken_ms = stall_ms, write_ms, taken_ms
 
-    def bound(self, now_ms: float, iter_ms: float | None = None) -> str:
+    @property
+    def is_auto(self) -> bool:
+        return self._interval == Interval()
+
+    def bound(self, now_ms: float) -> str:
         """How much work a crash may cost, in words."""
         if self._interval.iters is not None:
-            every = f"every {self._interval.iters} iterations"
-            if iter_ms is None:
-                return every
-            return f"{every}, at most {units.duration(self._at_risk_ms(now_ms, iter_ms))} at risk"
-        kind = "auto: " if self._interval.seconds is None else ""
+            return f"every {self._interval.iters} iterations and at each best evaluation"
+        every_ms = self.every_ms(now_ms)
         return (
-            f"{kind}every {units.duration(self.every_ms(now_ms))} and at each best evaluation, "
-            f"at most {units.duration(self._at_risk_ms(now_ms, iter_ms or 0.0))} of work at risk"
+            f"{'auto: ' if self.is_auto else ''}every {units.duration(every_ms)} and at each best "
+            f"evaluation, at most {units.duration(every_ms + self._write_ms)} of work at risk"
         )
-
-    def _at_risk_ms(self, now_ms: float, iter_ms: float) -> float:
-        if self._interval.iters is not None:
-            return self._interval.iters * iter_ms + self._write_ms
-        return self.every_ms(now_ms) + iter_ms + self._write_ms

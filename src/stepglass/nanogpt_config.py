@@ -133,7 +133,11 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
             return _COMPARED[type(op)](_evaluate(left, names, used), _evaluate(right, names, used))
         case ast.BoolOp(op=op, values=values):
-            return _all_or_any(op, [_evaluate(value, names, used) for value in values])
+            for operand in values:  # the first that decides, else the last: as Python has it
+                value = _evaluate(operand, names, used)
+                if bool(value) == isinstance(op, ast.Or):
+                    break
+            return value
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
         case ast.JoinedStr(values=parts):
@@ -148,12 +152,6 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
                 _CALLS[ast.unparse(func)](*[_evaluate(arg, names, used) for arg in args])
             )
     raise _Refused(f"found {ast.unparse(node)[:60]!r}")
-
-
-def _all_or_any(op: ast.boolop, values: list[Any]) -> Any:
-    """As Python has it: the first value that decides, else the last."""
-    decides = bool if isinstance(op, ast.Or) else operator.not_
-    return next((value for value in values if decides(value)), values[-1])
 
 
 def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:

@@ -115,7 +115,8 @@ class Saver:
     def trust(self, path: Path) -> None:
         """A checkpoint that this process has read and found whole is not deleted: the newer ones
         are only known to have been written."""
-        self._verified = path
+        # In the form that `prune` meets: this path may be relative, or lead through a symlink.
+        self._verified = self._run_dir / path.parent.name / path.name
 
     def reserve(self, files: checkpoint.Files) -> None:
         """Make room for a snapshot like this one, or find that there is none to be had."""
@@ -132,10 +133,10 @@ class Saver:
         def make_room() -> None:
             try:
                 self._buffers = checkpoint.HostBuffers(files, self._device)
-            except (MemoryError, RuntimeError) as error:
+            except Exception as error:  # noqa: BLE001 - saves are made without, then
                 self.notes.append(
                     f"note: checkpoints will be written while training waits: no room for a copy "
-                    f"of {units.size(needed)}: {error}"
+                    f"of {units.size(needed)}: {reason_of(error)}"
                 )
 
         self._hand_over(make_room)

@@ -129,7 +129,7 @@ def report_save(s: Session, outcome: SaveOutcome) -> None:
     assert pending is not None, "an outcome belongs to a save"
     if outcome.error is not None:
         s.console.say(
-            f"warning: checkpoint {outcome.step} failed, the {ordinal(s.saver.num_failed)} so far: "
+            f"warning: checkpoint {outcome.step} failed ({s.saver.num_failed} so far): "
             f"{outcome.error}; training goes on, and the next save will try again"
         )
         s.event(
@@ -155,12 +155,8 @@ def report_save(s: Session, outcome: SaveOutcome) -> None:
     s.console.checkpoint(record)
     before = s.schedule.every_ms(s.clock.elapsed_ms())
     s.schedule.measured(pending.stall_ms, outcome.background_ms, outcome.taken_ms)
-    if s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
+    if s.schedule.is_auto and s.schedule.every_ms(s.clock.elapsed_ms()) > 1.1 * before:
         s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
-
-
-def ordinal(number: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
 
 
 def live_tensors(s: Session) -> checkpoint.Files:

@@ -18,6 +18,7 @@ from stepglass.clock import Lap, PhaseClock
 from stepglass.config import TrainConfig
 from stepglass.console import Console
 from stepglass.data.dataset import Dataset
+from stepglass.data.tokenizer import Tokenizer
 from stepglass.device import Device, Peak
 from stepglass.errors import DeviceError
 from stepglass.eval_schedule import LOOK_AT, EvalSchedule
@@ -92,6 +93,7 @@ class Session:
     schedule: SaveSchedule
     evals: EvalSchedule
     eval_rows: int  # windows in a batch of an evaluation
+    codec: Tokenizer | None  # where text is to be written at evaluations
     first_step: int = 0  # of this process
     pending: deque[PendingIteration] = field(default_factory=deque)
     pending_save: PendingSave | None = None
@@ -153,25 +155,36 @@ class Session:
 
 @contextmanager
 def naming_memory_errors(s: Session) -> Iterator[None]:
-    """torch reports memory that ran out in several ways; all end as one line that says what to
-    do.
-    """
+    """Memory that runs out ends the run with one line that says what to do."""
     try:
         yield
-    except RuntimeError as error:  # torch.OutOfMemoryError is one of them
+    except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         s.event("oom", {"message": str(error)[:500]})
-        raise DeviceError(
-            f"{s.device.name} ran out of memory at step {s.state.step} with "
-            f"batch_size={s.cfg.batch_size}; try --batch_size={max(1, s.cfg.batch_size // 2)} "
-            f"--gradient_accumulation_steps={s.cfg.gradient_accumulation_steps * 2}"
-        ) from error
+        raise out_of_memory(s.device, s.cfg, f"at step {s.state.step}") from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
+    """torch reports it in several ways."""
     texts = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
+        text in str(error) for text in texts
+    )
+
+
+def out_of_memory(device: Device, cfg: TrainConfig, when: str) -> DeviceError:
+    if cfg.batch_size > 1:
+        less = (
+            f"--batch_size={cfg.batch_size // 2} "
+            f"--gradient_accumulation_steps={cfg.gradient_accumulation_steps * 2}"
+        )
+    else:
+        less = f"--block_size={max(1, cfg.block_size // 2)}, or lower --n_layer or --n_embd"
+    return DeviceError(
+        f"{device.type} ({device.name}) ran out of memory {when} with batch_size={cfg.batch_size} and "
+        f"block_size={cfg.block_size}; try {less}"
+    )
 
 
 def environment(chosen: Device) -> dict[str, Any]:

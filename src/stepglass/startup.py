@@ -7,6 +7,7 @@ memory have been held against each other, and nothing is written before they fit
 
 import random
 import time
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,9 @@ from stepglass.checkpoint_dir import Retention
 from stepglass.clock import PhaseClock
 from stepglass.config import EXACT_KEYS, TrainConfig
 from stepglass.console import Console
-from stepglass.data import dataset
+from stepglass.data import dataset, tokenizer
 from stepglass.data.dataset import Dataset
+from stepglass.data.tokenizer import Tokenizer
 from stepglass.device import Device
 from stepglass.errors import (
     CheckpointError,
@@ -56,7 +58,9 @@ from stepglass.session import (
     RunState,
     Session,
     environment,
+    is_out_of_memory,
     naming_memory_errors,
+    out_of_memory,
 )
 from stepglass.stop import StopRequest
 from stepglass.warmup import warm_up
@@ -79,6 +83,8 @@ def set_up(
         console.say(f"note: {odd}")
     shape = choice.shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, chosen)
+    # Now, for it may have to be fetched.
+    codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
     run_dir, lock = open_run_dir(cfg, data.folder, console)
     if chosen.type == "cpu":
         hostmemory.keep_freed_memory()
@@ -90,9 +96,11 @@ def set_up(
             warn_of_lost_log(run_dir / "run.jsonl", resumed[1], console)
         began = resumed[1].state.get("environment") if resumed else None
         compiled = began.get("compile") if isinstance(began, dict) else None
-        s = build(cfg, shape, chosen, compiled, data, run_dir, lock, phases, console, stop)
-    except BaseException:
+        s = build(cfg, shape, chosen, compiled, data, codec, run_dir, lock, phases, console, stop)
+    except BaseException as error:
         lock.release()
+        if is_out_of_memory(error):
+            raise out_of_memory(chosen, cfg, "at the start") from error
         raise
     try:
         start_loggers(s)
@@ -125,6 +133,7 @@ def build(
     chosen: Device,
     compiled_before: bool | None,
     data: Dataset,
+    codec: Tokenizer | None,
     run_dir: Path,
     lock: RunLock,
     phases: PhaseClock,
@@ -171,37 +180,45 @@ def build(
     )
     if not cfg.eval_only:
         console.say(f"checkpoints: {schedule.bound(phases.elapsed_ms())}")
-    replicas_of_model = Replicas(raw_model, optimizer, chosen) if replicas > 1 else None
-    try:
-        log = RunLogWriter(run_dir / "run.jsonl")  # from here on there are threads to be closed
+    with ExitStack() as opened:  # processes and threads, not to be left behind
+        helpers = None
+        if replicas > 1:
+            try:
+                helpers = Replicas(raw_model, optimizer, chosen)
+                opened.callback(helpers.close)
+            except OSError as error:  # a limit on processes or memory
+                console.say(f"note: one model instead of {replicas} replicas: {os_reason(error)}")
+                chosen = replace(chosen, replicas=1)
+        log = RunLogWriter(run_dir / "run.jsonl")
+        opened.callback(log.close)
         saver = Saver(run_dir, chosen, lock, log, keep)
-    except BaseException:
-        if replicas_of_model is not None:
-            replicas_of_model.close()
-        raise
-    return Session(
-        cfg=cfg,
-        run_dir=run_dir,
-        lock=lock,
-        device=chosen,
-        peak=peak,
-        data=data,
-        windows=windows,
-        raw_model=raw_model,
-        model=raw_model,
-        optimizer=optimizer,
-        replicas=replicas_of_model,
-        scaler=chosen.grad_scaler(),
-        state=RunState(),
-        clock=phases,
-        log=log,
-        saver=saver,
-        schedule=schedule,
-        evals=evals,
-        eval_rows=rows_at_once(windows, cfg, shape, chosen),
-        console=console,
-        stop=stop,
-    )
+        opened.callback(saver.close)
+        s = Session(
+            cfg=cfg,
+            run_dir=run_dir,
+            lock=lock,
+            device=chosen,
+            peak=peak,
+            data=data,
+            windows=windows,
+            raw_model=raw_model,
+            model=raw_model,
+            optimizer=optimizer,
+            replicas=helpers,
+            scaler=chosen.grad_scaler(),
+            state=RunState(),
+            clock=phases,
+            log=log,
+            saver=saver,
+            schedule=schedule,
+            evals=evals,
+            eval_rows=rows_at_once(windows, cfg, shape, chosen),
+            codec=codec,
+            console=console,
+            stop=stop,
+        )
+        opened.pop_all()  # the session's to close, from now on
+    return s
 
 
 def start_loggers(s: Session) -> None:

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from stepglass import checkpoint_dir, clock, device, ledger, sample, saving, units
-from stepglass.data import tokenizer
 from stepglass.errors import DataError, DeviceError, LogError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.explain import ending
@@ -109,7 +108,8 @@ def boundary(s: Session) -> bool:
     before = s.clock.spent_ns("eval")
     with s.clock.phase("eval"):
         result = evaluate(s.score, s.data, s.windows, s.cfg, s.eval_rows, s.device, s.stop.is_set)
-        written = sample_text(s) if result is not None else None
+        can_write = result is not None and math.isfinite(result.val_loss)
+        written = sample_text(s) if can_write else None
     if result is None:
         return False
     s.state.evaluated_at, s.last_val_loss = step, result.val_loss
@@ -132,10 +132,9 @@ def boundary(s: Session) -> bool:
 
 def sample_text(s: Session) -> str | None:
     """What the model writes by now, if the run is to keep that. Draws from no shared generator."""
-    if not s.cfg.sample_tokens:
+    if s.codec is None:
         return None
-    codec = tokenizer.from_json(s.data.tokenizer_json, str(s.data.folder))
-    return sample.short_text(s.raw_model, codec, s.cfg.sample_tokens, s.stop.is_set)
+    return sample.short_text(s.raw_model, s.codec, s.cfg.sample_tokens, s.stop.is_set)
 
 
 def say_what_evaluating_costs(s: Session) -> None:

@@ -139,10 +139,11 @@ def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "un
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(parent, name)
-            if name.startswith(".") or not path.is_file() or path.stat().st_size == 0:
+            if name.startswith("."):
                 continue
             try:
-                yield path, "text" if _starts_as_text(path) else "no text"
+                if path.is_file() and path.stat().st_size > 0:
+                    yield path, "text" if _starts_as_text(path) else "no text"
             except OSError:
                 yield path, "unreadable"
     yield from ((path, "unreadable") for path in closed)

@@ -31,7 +31,7 @@ LONG_WORD = re.compile(  # letters, digits, white space and the rest: GPT-2's wo
 )
 PIECE_CHARS = 1 << 16  # pieces of this size keep every core busy and memory small
 
-Kind = Literal["char", "bpe", "gpt2"]
+Kind = Literal["bpe", "gpt2"]
 
 
 class Tokenizer(Protocol):
