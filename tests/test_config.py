@@ -182,6 +182,8 @@ def test_nanogpts_kinds_of_config_file_load(name):
         ("batch_size: int = 7\n", "batch_size", 7),
         ("device = 'cpu'\ncompile = device != 'cpu'\n", "compile", False),
         ("batch_size = 0 or 5\n", "batch_size", 5),
+        ("eval_iters = eval_interval // 10\n", "eval_iters", 200),
+        ("bias = device == 'cuda' and compile\n", "bias", True),
         ("n = 0\nwarmup_iters = n and 10 // n\n", "warmup_iters", 0),
         ("batch_size = 7 or nothing()\n", "batch_size", 7),
         ("bias = 1 < 2 and not 3 >= 4\n", "bias", True),
@@ -192,6 +194,7 @@ def test_plain_python_means_in_a_config_file_what_it_means_in_python(text, key, 
     Path("c.py").write_text(text)
     assert config.read_config_file(Path("c.py"), {})[key].value == value
     names = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
+    names |= {"eval_interval": 2000, "device": "cuda", "compile": True}  # nanoGPT's own
     exec(text, names)  # as nanoGPT does
     assert names[key] == value
 

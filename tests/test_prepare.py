@@ -389,6 +389,59 @@ def test_losing_another_data_set_is_said_and_making_one_again_is_not(capsys):
     assert "held a data set that `stepglass prepare` had not made" in capsys.readouterr().out
 
 
+def test_a_path_that_may_not_be_looked_at_is_refused_with_the_systems_reason(monkeypatch, capsys):
+    lstat = os.lstat
+
+    def closed(path, **options):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return lstat(path, **options)
+
+    monkeypatch.setattr(os, "lstat", closed)
+    assert main(["prepare", "closed/t.txt"]) == 2
+    assert capsys.readouterr().err == "error: closed/t.txt: cannot be read: permission denied\n"
+
+
+def test_a_folder_of_nothing_but_unreadable_files_says_so(monkeypatch, capsys):
+    files("fol/secret.txt")
+
+    def closed(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(sources, "_starts_as_text", closed)
+    assert main(["prepare", "fol"]) == 2
+    assert "found only what cannot be read: fol/secret.txt" in capsys.readouterr().err
+
+
+def test_half_a_character_at_the_end_of_a_small_file_makes_it_no_text(capsys):
+    files("fol/a.txt")
+    Path("fol/cut.txt").write_bytes("abc é".encode()[:-1])
+    assert main(["prepare", "fol"]) == 0
+    assert "passed over 1 files that are not UTF-8 text: fol/cut.txt" in capsys.readouterr().out
+
+
+def test_a_name_beside_files_is_asked_for_alone(capsys):
+    files("t.txt")
+    assert main(["prepare", "t.txt", "shakespeare"]) == 2
+    assert "a data set of its own; run: stepglass prepare shakespeare" in capsys.readouterr().err
+
+
+def test_folders_made_for_a_data_set_that_cannot_be_written_are_taken_away(monkeypatch, capsys):
+    files("t.txt")
+    Path("mine").mkdir()
+
+    def full(folder, *args):
+        folder.mkdir(parents=True)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(prepare, "write", full)
+    assert main(["prepare", "t.txt", "--data_dir=mine/a/b"]) == 2
+    assert capsys.readouterr().err == (
+        "error: mine/a/b/t: cannot be written: no space left on device\n"
+    )
+    assert list(Path("mine").iterdir()) == []
+
+
 @pytest.mark.parametrize(("name", "expected"), [("glob[1].txt", "glob_1"), ("a*b.txt", "a_b")])
 def test_a_file_whose_name_looks_like_a_glob_names_its_data_set(name, expected):
     files(name)
@@ -464,6 +517,7 @@ def test_a_nanogpt_folder_without_meta_is_gpt2():
     [
         ({"vocab_size": 30}, "7 29", [7, 29], "7 29 "),
         ({"vocab_size": 99, "stoi": {60: 0, 72: 1}}, "0 98", [0, 98], "0 98 "),
+        ({"vocab_size": 30, "stoi": {"我们": 1, "我": 0}}, "我我们", [0, 1], "我 我们 "),
         ({"vocab_size": 30, "stoi": {"the": 1, "cat": 0}}, " the\ncat", [1, 0], "the cat "),
         (
             {"vocab_size": 30, "stoi": {"the": 1, "t": 4, "\n": 0, ",": 2}},
@@ -482,6 +536,7 @@ def test_a_nanogpt_folder_without_meta_is_gpt2():
     ids=[
         "no table",
         "a table of numbers",
+        "words without spaces",
         "words",
         "words and lines",
         "characters and more",
@@ -503,12 +558,15 @@ def test_a_nanogpt_folder_needs_no_table_of_characters(meta, prompt, ids, text):
     ("words", "prompt", "message"),
     [
         ({"the": 0, "cat": 1}, "the dog", "such as 'the', 'cat', found 'dog', which is none"),
+        ({"the": 0, "m": 1}, "them", "found 'them', which is none"),
+        ({}, "8 9", "such as '0', '1', '2', '3', found '9', which is none"),
+        ({}, "0 45", "found '45', which is none"),
         ({"a": 0, " b": 1}, "a c", "such as 'a', ' b', found ' c', which is none"),
     ],
 )
 def test_what_is_no_token_of_a_table_of_words_is_named(words, prompt, message):
     with pytest.raises(DataError) as caught:
-        tokenizer.of_table(words).encode(prompt)
+        tokenizer.from_json(tokenizer.of_table(words, 9), "x").encode(prompt)
     assert message in str(caught.value)
 
 
@@ -518,6 +576,33 @@ def test_what_is_no_token_of_a_table_of_words_is_named(words, prompt, message):
 def test_a_damaged_table_of_words_is_refused(words):
     with pytest.raises(DataError, match="expected a char, word, bpe or gpt2 tokenizer"):
         tokenizer.from_json({"kind": "word", "words": words}, "x")
+
+
+@pytest.mark.parametrize(
+    ("stoi", "num_left_out", "text"),
+    [
+        ({"a": 0, "b": 1, "UNK": 1, "": 2, 5: 3, "far": 99, "low": -1, "x": "y"}, 6, "ab\ufffd"),
+        ({b"a": 0, (1, 2): 1}, 2, "0 1 2 "),
+        (["a", "b"], 2, "0 1 2 "),
+        ({"a": "0"}, 1, "0 1 2 "),
+        (7, 0, "0 1 2 "),
+    ],
+)
+def test_what_is_of_no_use_in_a_table_is_left_out_and_training_goes_on(stoi, num_left_out, text):
+    nanogpt_folder({"vocab_size": 30, "stoi": stoi})
+    data = dataset.load("nano", 8)
+    said = [f"{num_left_out} entries of 'stoi' are left out" in line for line in data.warnings]
+    assert said == [True] * bool(num_left_out)
+    assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1, 2]) == text
+
+
+def test_somebody_elses_meta_json_beside_a_meta_pkl_is_left_alone():
+    folder = nanogpt_folder(nanogpt_meta())
+    (folder / "meta.json").write_text('{"vocab_size": 99, "note": "mine"}')
+    assert dataset.load("nano", 8).vocab_size == nanogpt_meta()["vocab_size"]
+    (folder / "meta.json").write_text('{"schema": 1}')
+    with pytest.raises(DataError, match="expected what `stepglass prepare` writes"):
+        dataset.load("nano", 8)
 
 
 class Evil:
@@ -534,13 +619,7 @@ class Evil:
         ([1, 2], "expected 'vocab_size', a number from 1 to 65536, found none"),
         ({"vocab_size": True}, "found True"),
         ({"vocab_size": 0}, "found 0"),
-        ({**nanogpt_meta(), "vocab_size": 3}, "expected ids from 0 to 2, its vocab_size being 3"),
-        ({"stoi": {"a": -1}, "vocab_size": 3}, "found -1 to -1"),
-        ({"stoi": {"": 1}, "vocab_size": 2}, "expected 'stoi', a table of tokens and ids"),
-        ({"stoi": {"a": "b"}, "vocab_size": 2}, "found {'a': 'b'}"),
-        ({"stoi": {"a": 0, 5: 1}, "vocab_size": 2}, "found {'a': 0, 5: 1}"),
-        ({"stoi": ["a"], "vocab_size": 2}, "found ['a']"),
-        ({"stoi": {"a": 0, "b": 0}, "vocab_size": 1}, "found two with the same"),
+        ({**nanogpt_meta(), "vocab_size": 3}, "expected ids below the vocabulary's 3"),
         ({"stoi": {"a": 1 << 40}, "vocab_size": (1 << 40) + 1}, "expected 'vocab_size'"),
     ],
 )

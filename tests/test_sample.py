@@ -87,7 +87,10 @@ def test_characters_of_several_tokens_are_written_whole():
     decoder = Decoder(codec)
     pieces = [decoder.text(token) for token in codec.encode("a東京🙂b").tolist()]
     assert "".join(pieces) == "a東京🙂b"
+    assert decoder.rest() == ""
     assert not any("\ufffd" in piece for piece in pieces)
+    cut = [decoder.text(token) for token in codec.encode("a🙂").tolist()[:-1]]
+    assert ("".join(cut), decoder.rest()) == ("a", "\ufffd")
 
 
 def test_command_writes_the_prompt_and_goes_on(capsys):

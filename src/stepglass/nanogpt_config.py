@@ -52,6 +52,16 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
 }
 
 
+# What a name means in one of nanoGPT's files where our default is another.
+DEFAULTS = {
+    "eval_interval": 2000,
+    "always_save_checkpoint": True,
+    "device": "cuda",
+    "dtype": "bfloat16",
+    "compile": True,
+}
+
+
 class _Refused(Exception):
     """An expression this reader does not evaluate."""
 

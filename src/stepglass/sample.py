@@ -113,6 +113,10 @@ class Decoder:
         self._pending = []
         return text
 
+    def rest(self) -> str:
+        """What is left when no more tokens come."""
+        return self._tokenizer.decode(self._pending)
+
 
 @torch.inference_mode()
 def generate(

@@ -193,7 +193,8 @@ def load(name: str, block_size: int) -> Dataset:
         )
     dtype = np.dtype("<u2")
     splits: dict[str, Any] = {}
-    if os.path.lexists(folder / "meta.json"):
+    warnings: list[str] = []
+    if os.path.lexists(folder / "meta.json") and not _is_somebody_elses(folder):
         origin = folder / "meta.json"
         meta = _read_meta(origin)
         codec_json, vocab_size = meta["tokenizer"], meta["vocab_size"]
@@ -203,8 +204,14 @@ def load(name: str, block_size: int) -> Dataset:
             vocab_size = GPT2_PADDED_VOCAB
     elif os.path.lexists(folder / "meta.pkl"):
         origin = folder / "meta.pkl"
-        table, vocab_size = nanogpt_meta.read(origin)
-        codec_json = tokenizer.of_table(table).to_json()
+        found = nanogpt_meta.read(origin)
+        codec_json, vocab_size = tokenizer.of_table(found.table, found.vocab_size), found.vocab_size
+        if found.num_left_out:
+            rest = "the others go by theirs" if found.table else "tokens go by their numbers"
+            warnings.append(
+                f"{origin}: {found.num_left_out} entries of 'stoi' are left out, for they are not "
+                f"texts with an id of their own below {vocab_size}; {rest}"
+            )
     else:
         origin = folder
         codec_json, vocab_size = {"kind": "gpt2"}, GPT2_PADDED_VOCAB
@@ -215,7 +222,6 @@ def load(name: str, block_size: int) -> Dataset:
         )
     train = TokenFile(folder / "train.bin", dtype, vocab_size)
     val = TokenFile(folder / "val.bin", dtype, vocab_size)
-    warnings: list[str] = []
     for split, file in (("train", train), ("val", val)):
         _hold_against_meta(file, splits.get(split), origin)
         file.require(block_size + 1, block_size)
@@ -230,6 +236,17 @@ def load(name: str, block_size: int) -> Dataset:
     return Dataset(
         folder, train, val, codec_json, vocab_size, str(origin), fingerprint, tuple(warnings)
     )
+
+
+def _is_somebody_elses(folder: Path) -> bool:
+    """A nanoGPT folder may have a meta.json beside its meta.pkl. Ours names its schema."""
+    if not os.path.lexists(folder / "meta.pkl"):
+        return False
+    try:
+        meta = atomic.read_json(folder / "meta.json")
+    except (OSError, ValueError):
+        return False  # to be named for what is wrong with it
+    return not isinstance(meta, dict) or "schema" not in meta
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

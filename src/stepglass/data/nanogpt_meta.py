@@ -6,6 +6,7 @@ strings and numbers, and stops at the first request for anything else.
 
 import io
 import pickle
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,13 +28,21 @@ class _PlainUnpickler(pickle._Unpickler):
         raise pickle.UnpicklingError("it asks for an outside object")
 
 
-def read(path: Path) -> tuple[dict[str, int], int]:
-    """The tokens of a nanoGPT data set with their ids, and how many rows its model needs.
+@dataclass(frozen=True)
+class Meta:
+    """What a meta.pkl says: the rows a model needs, and the texts of its tokens with their ids.
 
     nanoGPT's trainer looks at `vocab_size` alone, so that people have files without a table of
-    characters, or with one of words, notes or moves. A token without a text of its own goes by its
-    number.
+    characters, or with one of words, notes, moves or bytes.
     """
+
+    vocab_size: int
+    table: dict[str, int]
+    num_left_out: int  # entries without a text, or without an id of their own that is in use
+
+
+def read(path: Path) -> Meta:
+    """All that is usable in a meta.pkl. A file without a good `vocab_size` is refused."""
     try:
         meta = _PlainUnpickler(io.BytesIO(atomic.read_regular(path, MAX_BYTES))).load()
     except OSError as error:
@@ -50,18 +59,13 @@ def read(path: Path) -> tuple[dict[str, int], int]:
         raise DataError(
             f"{path}: expected 'vocab_size', a number from 1 to {MAX_VOCAB}, found {found}"
         )
-    table = meta.get("stoi")
-    if table is None or (isinstance(table, dict) and all(type(key) is int for key in table)):
-        return {str(index): index for index in range(vocab_size)}, vocab_size
-    if not isinstance(table, dict) or not all(
-        isinstance(token, str) and token and type(index) is int for token, index in table.items()
-    ):
-        raise DataError(f"{path}: expected 'stoi', a table of tokens and ids, found {shown(table)}")
-    if len(set(table.values())) != len(table):
-        raise DataError(f"{path}: expected one id for each token, found two with the same")
-    if min(table.values()) < 0 or max(table.values()) >= vocab_size:
-        raise DataError(
-            f"{path}: expected ids from 0 to {vocab_size - 1}, its vocab_size being {vocab_size}, "
-            f"found {shown(min(table.values()))} to {shown(max(table.values()))}"
-        )
-    return table, vocab_size
+    entries = meta.get("stoi")
+    table: dict[str, int] = {}
+    taken: set[int] = set()
+    for token, index in entries.items() if isinstance(entries, dict) else ():
+        is_good = isinstance(token, str) and token and type(index) is int and index not in taken
+        if is_good and 0 <= index < vocab_size:
+            table[token] = index
+            taken.add(index)
+    has_entries = isinstance(entries, dict | list | tuple | str)
+    return Meta(vocab_size, table, (len(entries) if has_entries else 0) - len(table))

@@ -87,15 +87,16 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
             f"{' '.join(map(repr, sorted(scan.alphabet)[:5]))}"
         )
     codec = make_tokenizer(cfg, stream, scan)
-    is_new = not folder.exists()
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     notes = [*source.notes, *what_is_replaced(folder, scan)]
     try:
         meta = write(folder, codec, stream, num_train, source, scan)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {os_reason(error)}") from error
     finally:
-        if is_new and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+        for made in missing:
+            if made.is_dir() and not any(made.iterdir()):
+                made.rmdir()
     return Prepared(folder, meta, notes)
 
 

@@ -28,6 +28,7 @@ CHUNK_BYTES = 1 << 22
 TINYSHAKESPEARE_URL = (
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 )
+LOOK_AT_BYTES = 8192  # to tell text from what is none
 TINYSHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 
 
@@ -71,7 +72,9 @@ def find(words: list[str], data_dir: Path) -> Source:
             else:
                 (no_text if kind == "no text" else unreadable).setdefault(at, inner)
     if not documents:
-        raise DataError(f"{words[0]}: expected text files, found none in it")
+        closed = ", ".join(str(path) for path in list(unreadable.values())[:3])
+        found = f"only what cannot be read: {closed}" if closed else "none in it"
+        raise DataError(f"{words[0]}: expected text files, found {found}")
     notes = [
         f"passed over {len(paths)} {what}: {', '.join(str(path) for path in list(paths)[:3])}"
         for what, paths in (
@@ -93,8 +96,18 @@ def _name_of(word: str) -> str:
 
 
 def _paths(word: str) -> list[Path]:
-    if os.path.lexists(word):
+    try:
+        os.lstat(word)
         return [Path(word)]
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # then it is a glob, or nothing
+    except OSError as error:
+        raise DataError(f"{word}: cannot be read: {os_reason(error)}") from error
+    if word in NAMED:
+        raise DataError(
+            f"{word}: a text that goes by its name is a data set of its own; run: stepglass "
+            f"prepare {word}"
+        )
     found = sorted(Path(match) for match in glob.glob(word, recursive=True))
     if found:
         return found
@@ -151,9 +164,10 @@ def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "un
 
 def _starts_as_text(path: Path) -> bool:
     with open(path, "rb") as file:
-        start = file.read(8192)
+        start = file.read(LOOK_AT_BYTES)
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)
+        is_all = len(start) < LOOK_AT_BYTES
+        codecs.getincrementaldecoder("utf-8")().decode(start, final=is_all)
     except UnicodeDecodeError:
         return False
     return b"\0" not in start

@@ -108,10 +108,17 @@ class WordTokenizer:
     def _longest_words(self, text: str) -> Iterator[str]:
         start = 0
         while start < len(text):
-            ways = (text[start : start + length] for length in self._lengths)
-            word = next((way for way in ways if way in self._words), text[start : start + 20])
-            yield word
-            start += len(word)
+            ends = (start + length for length in self._lengths)
+            end = next((end for end in ends if self._is_word(text, start, end)), start + 20)
+            yield text[start:end]
+            start = end
+
+    def _is_word(self, text: str, start: int, end: int) -> bool:
+        """Words that spaces keep apart do not end within one: 195 is not 19 and 5."""
+        if text[start:end] not in self._words or end > len(text):
+            return False
+        is_inside = end < len(text) and all(map(has_case_or_is_digit, text[end - 1 : end + 1]))
+        return not (self._are_spaced and is_inside)
 
     def _id(self, word: str) -> int:
         if word not in self._words:
@@ -131,10 +138,17 @@ class WordTokenizer:
         return {"kind": "word", "words": self._words}
 
 
-def of_table(table: dict[str, int]) -> CharTokenizer | WordTokenizer:
-    """The tokenizer of a table of tokens and ids."""
-    is_characters = all(len(token) == 1 for token in table)
-    return CharTokenizer(table) if is_characters else WordTokenizer(table)
+def has_case_or_is_digit(char: str) -> bool:
+    """Writing with capital letters has spaces between its words, too."""
+    return char.isdigit() or char.lower() != char.upper()
+
+
+def of_table(table: dict[str, int], vocab_size: int) -> dict[str, Any]:
+    """The tokenizer of somebody else's table, to be stored. Without one a token goes by its
+    number."""
+    if table and all(len(token) == 1 for token in table):
+        return CharTokenizer(table).to_json()
+    return WordTokenizer(table or {str(index): index for index in range(vocab_size)}).to_json()
 
 
 class BpeTokenizer:
