@@ -13,6 +13,7 @@ import pytest
 
 from helpers import command, prepare_tiny, records, run_process, story, tiny_args
 from stepglass import checkpoint, checkpoint_dir
+from stepglass.stop import StopRequest
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def wait_for(process: "subprocess.Popen[str]", pattern: str) -> str:
     raise AssertionError(f"{pattern} never came")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
     process = start()
     wait_for(process, r"iter 60:")
@@ -50,6 +51,16 @@ def test_a_signal_stops_after_the_step_with_a_checkpoint(number):
     assert "go on with: stepglass train --out_dir=out --init_from=resume" in out
     assert "wall clock" in out
     assert records("end")[0]["reason"] == "signal"
+
+
+def test_a_run_under_nohup_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopRequest() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_signal_leaves_at_once_and_what_was_saved_stays():

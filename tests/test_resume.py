@@ -281,6 +281,26 @@ def test_settings_of_the_run_are_remembered_and_flags_still_win():
     assert [r["iter"] for r in story("iter")] == list(range(8))
 
 
+def test_a_config_file_that_says_another_model_than_the_runs_is_read_for_the_rest(capsys):
+    """As in nanoGPT: the shape is the checkpoint's."""
+    train_tiny(max_iters=3)
+    Path("c.py").write_text("n_layer = 3\nbeta2 = 0.9\n")
+    capsys.readouterr()
+    assert main(["train", "c.py", "--out_dir=out", "--init_from=resume", "--max_iters=5"]) == 0
+    assert "note: c.py line 1: n_layer=3 is not used: the run has 2\n" in capsys.readouterr().out
+    config = json.loads(Path("out/config.json").read_text())
+    assert (config["n_layer"], config["beta2"], config["max_iters"]) == (2, 0.9, 5)
+
+
+def test_a_setting_that_means_what_the_run_has_is_taken(capsys):
+    train_tiny(max_iters=3)
+    same, other = ("muon", "adamw") if MODEL == "modern" else ("adamw", "muon")
+    flags = ["--out_dir=out", "--init_from=resume", "--max_iters=5"]
+    assert main(["train", *flags, f"--optimizer={other}"]) == 2
+    assert "has 'auto'" in capsys.readouterr().err
+    assert main(["train", *flags, f"--optimizer={same}"]) == 0
+
+
 @pytest.mark.parametrize("way", [shutil.move, shutil.copytree])
 def test_a_run_that_was_moved_or_copied_goes_on_where_it_is_now(way):
     train_tiny(max_iters=3, out_dir="first")

@@ -265,6 +265,49 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     assert all(t.isfinite().all() for t in newest.model.values())
 
 
+def test_a_checkpoint_that_was_saved_before_its_weights_were_known_to_be_bad_is_set_aside(
+    monkeypatch, capsys
+):
+    real = train.apply_gradients
+
+    def make_huge(s):  # finite, all of them
+        norm = real(s)
+        for parameter in s.raw_model.parameters():
+            parameter.data.fill_(1e30) if s.state.step == 4 else None
+        return norm
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "apply_gradients", make_huge)
+        assert train_tiny(checkpoint_interval=1, max_iters=50, eval_interval=50) == 1
+    captured = capsys.readouterr()
+    assert re.search(r"note: step-00000005-\w+ is spoilt; it is in out/ckpt/nan-step", captured.out)
+    assert "the last good checkpoint is out/ckpt/step-00000004-000004." in captured.err
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
+    names = sorted(path.name for path in Path("out/ckpt").iterdir())
+    assert names[0] == "nan-step-00000005-000005"
+    assert names[-1] == "step-00000007-000008"
+
+
+def test_a_checkpoint_that_was_only_read_is_not_to_blame(monkeypatch):
+    train_tiny(max_iters=3)
+    monkeypatch.setattr(train, "forward_backward", lambda *args: torch.tensor(math.nan))
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 1
+    assert [path.name for path in checkpoint_dir.committed(Path("out"))] == ["step-00000003-000001"]
+
+
+def test_a_folder_made_for_a_run_that_cannot_begin_is_taken_away(monkeypatch, capsys):
+    def full(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(startup, "RunLogWriter", full)
+    assert train_tiny(out_dir="new/run") == 2
+    assert "no space left on device" in capsys.readouterr().err
+    assert not Path("new/run").exists()
+    Path("mine").mkdir()
+    assert train_tiny(out_dir="mine") == 2
+    assert Path("mine").exists()
+
+
 def test_eval_only_evaluates_once_and_changes_nothing(capsys):
     train_tiny()
     before = sorted(str(p) for p in Path("out/ckpt").rglob("*"))

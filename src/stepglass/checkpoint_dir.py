@@ -32,6 +32,7 @@ from stepglass.fileops import FileOps, remove_tree, write_new_file
 SCHEMA = 1
 NAME = re.compile(r"step-(\d{8,})-([0-9a-f]{6})")
 FILES = ("model.safetensors", "optim.safetensors", "rank-00000.safetensors", "state.json")
+SPOILT = "nan-"
 ASIDE = (".tmp-", ".trash-")  # half-written and half-deleted folders: recovery never looks
 
 
@@ -114,9 +115,8 @@ def _ensure_space(ops: FileOps, run_dir: Path, needed: int) -> None:
 
 
 def _next_attempt(folder: Path) -> int:
-    return 1 + max(
-        (int(match[2], 16) for match in map(NAME.fullmatch, os.listdir(folder)) if match), default=0
-    )
+    names = (name.removeprefix(SPOILT) for name in os.listdir(folder))
+    return 1 + max((int(match[2], 16) for match in map(NAME.fullmatch, names) if match), default=0)
 
 
 def _manifest(step: int, name: str, entries: dict[str, dict[str, Any]]) -> bytes:
@@ -177,6 +177,14 @@ def prune(ops: FileOps, run_dir: Path, keep: Retention, verified: Path | None = 
     if trash:
         # First the names: a folder that lost a file must not come back under its committed name.
         ops.fsync_directory(run_dir / "ckpt")
+
+
+def disown(ops: FileOps, path: Path) -> Path:
+    """Take a checkpoint out of those a run goes on from, and keep it: it holds a broken model."""
+    aside = path.with_name(f"{SPOILT}{path.name}")
+    ops.rename(path, aside)
+    ops.fsync_directory(path.parent)
+    return aside
 
 
 def sweep(ops: FileOps, run_dir: Path, should_stop: Callable[[], bool] = lambda: False) -> None:

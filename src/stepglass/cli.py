@@ -201,6 +201,8 @@ def train(argv: list[str]) -> None:
             recipe = quick if kind == "cpu" else "shakespeare_char"
             console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
         cfg = config.resolve(command, "none" if recipe == "auto" else recipe)
+        for unused in config.unused_in_files(command, cfg):
+            console.say(f"note: {unused}")
     # Before torch is loaded: the page's process starts meanwhile.
     with _page_beside(cfg, console) as page:
         _train(cfg, argv, clock, console, page)
@@ -313,9 +315,10 @@ def _write_samples(
             sys.stdout.write(show(decoder.text(token)))
             sys.stdout.flush()
             if stop.is_set():
-                print()
-                return
-        print()
+                break
+        print(show(decoder.rest()))
+        if stop.is_set():
+            return
 
 
 def explain(argv: list[str]) -> None:

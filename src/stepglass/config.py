@@ -8,6 +8,7 @@ wrong setting ends the run before it has begun.
 
 import dataclasses
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -316,7 +317,8 @@ def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
         ) from error
     if path.suffix == ".py":
         defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
-        values = nanogpt_config.read(text, str(path), defaults | known, TRAIN_SETTINGS)
+        names = defaults | nanogpt_config.DEFAULTS | known
+        values = nanogpt_config.read(text, str(path), names, TRAIN_SETTINGS)
     else:
         values = read_toml(text, str(path))
     return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
@@ -353,11 +355,10 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
     base: dict[str, Given] = {}
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
-        for key in MODEL_KEYS:
-            stored = base[key].value if key in base else TRAIN_SETTINGS.default(key)
-            if command.is_given(key) and command.value(key) != stored:
+        for key, wanted, stored in differences_in_model(command, base):
+            if key in command.flags:
                 raise ConfigError(
-                    f"{key}={command.value(key)!r}: the run in {command.value('out_dir')!r} has "
+                    f"{key}={wanted!r}: the run in {command.value('out_dir')!r} has "
                     f"{stored!r}; leave it out, or start over with --init_from=scratch"
                 )
         began = base["recipe"].value if "recipe" in base else "none"
@@ -371,7 +372,9 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
         if command.is_given("n_embd") or command.is_given("model"):
             base.pop("n_inner", None)  # it was chosen for the recipe's own width and model
     flags = {key: item for key, item in command.flags.items() if key != "recipe"}
-    files = {key: item for key, item in command.files.items() if key != "recipe"}
+    # A config file may be older than the run: as in nanoGPT, the model is the run's own.
+    of_run = {"recipe", *(MODEL_KEYS if command.value("init_from") == "resume" else ())}
+    files = {key: item for key, item in command.files.items() if key not in of_run}
     config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
     if config.init_from not in ("scratch", "resume"):
         raise ConfigError(
@@ -379,6 +382,35 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
             f"OpenAI's GPT-2 weights cannot be loaded yet"
         )
     return config
+
+
+def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
+    """What config files say of the model of a run that is resumed, and that is not so."""
+    return [
+        f"{item.place}: {key}={item.value!r} is not used: the run has {getattr(config, key)!r}"
+        for key, item in command.files.items()
+        if config.init_from == "resume" and key in MODEL_KEYS and key not in command.flags
+        if item.value != getattr(config, key)
+    ]
+
+
+def differences_in_model(
+    command: CommandLine, saved: dict[str, Given]
+) -> Iterator[tuple[str, Any, Any]]:
+    """What a command line asks of the model of a run that has another: key, asked for, found."""
+
+    def meaning(key: str, value: Any) -> Any:
+        if key == "optimizer" and value == "auto":
+            return "muon" if stored_of("model") == "modern" else "adamw"
+        return value
+
+    def stored_of(key: str) -> Any:
+        return saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
+
+    for key in MODEL_KEYS:
+        wanted, stored = command.value(key), stored_of(key)
+        if command.is_given(key) and meaning(key, wanted) != meaning(key, stored):
+            yield key, wanted, stored
 
 
 def saved_settings(out_dir: Path) -> dict[str, Given]:

@@ -252,7 +252,7 @@ def is_any_other_thread_awake() -> bool:
 
 def serve(replica: Replica, pipe: Connection) -> None:
     """In a helper: do as told until the pipe ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
     close_all_but(pipe.fileno())
     torch.set_num_threads(1)

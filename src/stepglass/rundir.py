@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from stepglass import atomic, checkpoint_dir
@@ -46,6 +47,15 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{place}: cannot be written: {reason}") from error
     return run_dir, lock
+
+
+def remove_unused(run_dir: Path) -> None:
+    """Take away a folder that was made for a run which could not begin, if it holds nothing."""
+    with suppress(OSError):  # it is empty, and may stay
+        if all(path.name in ("LOCK", "run.jsonl") for path in run_dir.iterdir()):
+            log = run_dir / "run.jsonl"
+            if not log.exists() or log.stat().st_size == 0:
+                shutil.rmtree(run_dir)
 
 
 def make_durably(folder: Path) -> None:

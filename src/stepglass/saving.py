@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from stepglass import checkpoint, checkpoint_dir, units
-from stepglass.errors import TrainingFailed
+from stepglass.errors import TrainingFailed, os_reason
+from stepglass.fileops import FileOps
 from stepglass.models import choice
 from stepglass.saver import SaveOutcome, SaveRequest
 from stepglass.session import PendingSave, Session, environment
@@ -61,8 +62,10 @@ def save(s: Session, best_before: tuple[float | None, int | None] | None = None)
     wait_for_writer(s)
     before = s.clock.spent_ns("checkpoint")
     with s.clock.phase("checkpoint"):
-        if s.cfg.grad_clip == 0 and not all(p.isfinite().all() for p in s.raw_model.parameters()):
-            raise not_finite(s, f"step {s.state.step}: weights are no longer finite")
+        sums = torch.stack([p.detach().sum() for p in s.raw_model.parameters()])
+        if not sums.isfinite().all():
+            what = f"step {s.state.step}: weights are no longer finite"
+            raise not_finite(s, what, spoilt_step=None)  # it is not saved yet
         if not s.saver.is_reserved:
             s.saver.reserve(live_tensors(s))
             s.saver.wait()
@@ -159,6 +162,21 @@ def report_save(s: Session, outcome: SaveOutcome) -> None:
         s.console.say(f"checkpoints: {s.schedule.bound(s.clock.elapsed_ms())}")
 
 
+def set_spoilt_aside(s: Session, step: int) -> None:
+    """So that a run resumed goes on from one that is good. What this process has only read, or
+    what an evaluation found in order, is not to blame."""
+    if step in (s.first_step, s.state.evaluated_at):
+        return
+    for path in checkpoint_dir.committed(s.run_dir):
+        if checkpoint_dir.step_of(path) == step:
+            try:
+                aside = checkpoint_dir.disown(FileOps(), path)
+            except OSError as error:
+                s.console.say(f"warning: {path} is spoilt: {os_reason(error)}; delete it")
+            else:
+                s.console.say(f"note: {path.name} is spoilt; it is in {aside} now")
+
+
 def live_tensors(s: Session) -> checkpoint.Files:
     return checkpoint.live_tensors(s.raw_model, s.optimizer, s.device.type)
 
@@ -175,10 +193,13 @@ def state_of(s: Session) -> dict[str, Any]:
     }
 
 
-def not_finite(s: Session, what: str) -> TrainingFailed:
-    """Numbers have run away. Says what is still good, and what to change."""
+def not_finite(s: Session, what: str, spoilt_step: int | None) -> TrainingFailed:
+    """Numbers have run away. Says what is still good, and what to change. A checkpoint of the step
+    whose weights gave them was written before anybody knew."""
     s.event("nan", {"what": what})
     wait_for_writer(s)
+    if spoilt_step is not None:
+        set_spoilt_aside(s, spoilt_step)
     newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
     kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
     rates = ["learning_rate", *(["muon_lr"] if s.cfg.uses_muon else [])]

@@ -182,8 +182,8 @@ def out_of_memory(device: Device, cfg: TrainConfig, when: str) -> DeviceError:
     else:
         less = f"--block_size={max(1, cfg.block_size // 2)}, or lower --n_layer or --n_embd"
     return DeviceError(
-        f"{device.type} ({device.name}) ran out of memory {when} with batch_size={cfg.batch_size} and "
-        f"block_size={cfg.block_size}; try {less}"
+        f"{device.type} ({device.name}) ran out of memory {when} with "
+        f"batch_size={cfg.batch_size} and block_size={cfg.block_size}; try {less}"
     )
 
 

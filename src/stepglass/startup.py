@@ -51,7 +51,7 @@ from stepglass.models.choice import Shape
 from stepglass.models.gpt2 import GPTConfig
 from stepglass.optim import leave_compiler_out, make_optimizer, odd_about_schedule
 from stepglass.replicas import Replicas
-from stepglass.rundir import open_run_dir
+from stepglass.rundir import open_run_dir, remove_unused
 from stepglass.runlog import SCHEMA, RunLogWriter
 from stepglass.saver import Saver
 from stepglass.session import (
@@ -85,6 +85,7 @@ def set_up(
     refuse_what_cannot_fit(cfg, shape, chosen)
     # Now, for it may have to be fetched.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
+    is_new = not Path(cfg.out_dir).exists()
     run_dir, lock = open_run_dir(cfg, data.folder, console)
     if chosen.type == "cpu":
         hostmemory.keep_freed_memory()
@@ -99,6 +100,8 @@ def set_up(
         s = build(cfg, shape, chosen, compiled, data, codec, run_dir, lock, phases, console, stop)
     except BaseException as error:
         lock.release()
+        if is_new:
+            remove_unused(run_dir)
         if is_out_of_memory(error):
             raise out_of_memory(chosen, cfg, "at the start") from error
         raise
@@ -118,6 +121,8 @@ def set_up(
             phases.attach(device.CudaTimer())
     except OSError as error:
         s.close()
+        if is_new:
+            remove_unused(run_dir)
         raise ConfigError(
             f"--out_dir={cfg.out_dir}: cannot be written: {os_reason(error)}"
         ) from error

@@ -1,12 +1,16 @@
-"""Ctrl-C and SIGTERM ask a run to stop; the run looks at its own pace.
+"""Ctrl-C, SIGTERM and a terminal that is closed ask a run to stop; the run looks at its own pace.
 
 The handler only sets a flag: saving inside a handler could meet a half-updated model. A second
 signal means now, and leaves without another word.
 """
 
+import os
 import signal
 from types import FrameType, TracebackType
 from typing import Self
+
+ALWAYS = (signal.SIGINT, signal.SIGTERM)  # a shell has background jobs ignore Ctrl-C
+SIGNALS = ALWAYS if os.name == "nt" else (*ALWAYS, signal.SIGHUP)  # which nohup has them ignore
 
 
 class StopRequest:
@@ -17,8 +21,9 @@ class StopRequest:
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._handle)
+        for number in SIGNALS:
+            if number in ALWAYS or signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(
@@ -35,5 +40,5 @@ class StopRequest:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
-        for again in (signal.SIGINT, signal.SIGTERM):
+        for again in self._before:
             signal.signal(again, signal.SIG_DFL)  # even a long call into C ends at the second

@@ -124,7 +124,8 @@ def boundary(s: Session) -> bool:
         say_what_evaluating_costs(s)
         correct_peak(s)
     if not math.isfinite(result.val_loss + result.train_loss):
-        raise saving.not_finite(s, f"step {step}: the validation loss is {result.val_loss}")
+        what = f"step {step}: the validation loss is {result.val_loss}"
+        raise saving.not_finite(s, what, spoilt_step=None)  # it is not saved yet
     if not s.cfg.eval_only:
         saving.save_after_evaluation(s, result.val_loss)
     return s.cfg.target_val_loss > 0 and result.val_loss <= s.cfg.target_val_loss
@@ -192,10 +193,12 @@ def read_back(s: Session) -> None:
             record["memory_bytes"] = s.device.used_bytes()
         s.log.write(record)
         if not math.isfinite(loss):
-            raise saving.not_finite(s, f"iter {done.step}: the loss is {loss}")
+            what = f"iter {done.step}: the loss is {loss}"
+            raise saving.not_finite(s, what, spoilt_step=done.step)
         if s.cfg.grad_clip > 0 and not s.scaler.is_enabled() and not math.isfinite(grad_norm):
-            # The loss of this iteration is the last good one: the update has spoilt the weights.
-            raise saving.not_finite(s, f"iter {done.step}: the gradient's norm is {grad_norm}")
+            # The loss of this iteration is the last good one, and nothing can be learned from it.
+            what = f"iter {done.step}: the gradient's norm is {grad_norm}"
+            raise saving.not_finite(s, what, spoilt_step=done.step)
         s.console.iteration(record, step_ms, done.step % s.cfg.log_interval == 0, s.clock.total())
         if s.log.failure and "log" not in s.warned:
             s.warned.add("log")
