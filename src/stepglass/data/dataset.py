@@ -207,7 +207,7 @@ def load(name: str, block_size: int) -> Dataset:
         found = nanogpt_meta.read(origin)
         codec_json, vocab_size = tokenizer.of_table(found.table, found.vocab_size), found.vocab_size
         if found.num_left_out:
-            rest = "the others go by theirs" if found.table else "tokens go by their numbers"
+            rest = "those tokens have no text" if found.table else "tokens go by their numbers"
             warnings.append(
                 f"{origin}: {found.num_left_out} entries of 'stoi' are left out, for they are not "
                 f"texts with an id of their own below {vocab_size}; {rest}"
