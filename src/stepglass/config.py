@@ -8,7 +8,6 @@ wrong setting ends the run before it has begun.
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -355,18 +354,7 @@ def resolve(command: CommandLine, recipe: str) -> TrainConfig:
     base: dict[str, Given] = {}
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
-        for key, wanted, stored in differences_in_model(command, base):
-            if key in command.flags:
-                raise ConfigError(
-                    f"{key}={wanted!r}: the run in {command.value('out_dir')!r} has "
-                    f"{stored!r}; leave it out, or start over with --init_from=scratch"
-                )
-        began = base["recipe"].value if "recipe" in base else "none"
-        if command.value("recipe") not in ("auto", began):
-            raise ConfigError(
-                f"recipe={command.value('recipe')!r}: the run in {command.value('out_dir')!r} has "
-                f"{began!r}; leave it out, or start over with --init_from=scratch"
-            )
+        _refuse_another_model(command, base)
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
         if command.is_given("n_embd") or command.is_given("model"):
@@ -394,23 +382,21 @@ def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
     ]
 
 
-def differences_in_model(
-    command: CommandLine, saved: dict[str, Given]
-) -> Iterator[tuple[str, Any, Any]]:
-    """What a command line asks of the model of a run that has another: key, asked for, found."""
-
-    def meaning(key: str, value: Any) -> Any:
-        if key == "optimizer" and value == "auto":
-            return "muon" if stored_of("model") == "modern" else "adamw"
-        return value
-
-    def stored_of(key: str) -> Any:
-        return saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
-
-    for key in MODEL_KEYS:
-        wanted, stored = command.value(key), stored_of(key)
-        if command.is_given(key) and meaning(key, wanted) != meaning(key, stored):
-            yield key, wanted, stored
+def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None:
+    """A flag cannot turn the model of a run that is resumed into another."""
+    stored = {
+        key: saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
+        for key in (*MODEL_KEYS, "recipe")
+    }
+    by_itself = {"recipe": stored["recipe"]}  # what `auto` stands for
+    by_itself["optimizer"] = "muon" if stored["model"] == "modern" else "adamw"
+    for key, found in stored.items():
+        asked = command.flags[key].value if key in command.flags else found
+        if asked != found and {asked, found} != {"auto", by_itself.get(key)}:
+            raise ConfigError(
+                f"{key}={asked!r}: the run in {command.value('out_dir')!r} has {found!r}; leave it "
+                "out, or start over with --init_from=scratch"
+            )
 
 
 def saved_settings(out_dir: Path) -> dict[str, Given]:
