@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from stepglass import config
-from stepglass.config import TRAIN_SETTINGS, TrainConfig, read_command_line
+from stepglass import command_line
+from stepglass.command_line import read_command_line
+from stepglass.config import TRAIN_SETTINGS, TrainConfig
 from stepglass.errors import ConfigError
 
 
 def resolve(*argv: str, recipe: str = "none") -> TrainConfig:
-    return config.resolve(config.read_command_line(list(argv)), recipe)
+    return command_line.resolve(read_command_line(list(argv)), recipe)
 
 
 def test_defaults_are_nanogpts():
@@ -135,7 +136,7 @@ def test_a_wrong_toml_file_is_refused_with_its_name(text, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", config.recipe_names())
+@pytest.mark.parametrize("name", command_line.recipe_names())
 def test_every_recipe_is_valid(name):
     cfg = resolve(recipe=name)
     assert cfg.recipe == name
@@ -164,7 +165,7 @@ NANOGPT_FILES = {
 @pytest.mark.parametrize("name", NANOGPT_FILES)
 def test_nanogpts_kinds_of_config_file_load(name):
     Path("c.py").write_text(NANOGPT_FILES[name])
-    given = config.read_config_file(Path("c.py"), {})
+    given = command_line.read_config_file(Path("c.py"), {})
     assert given
     if name == "gpt2":
         assert given["gradient_accumulation_steps"].value == 40
@@ -192,7 +193,7 @@ def test_nanogpts_kinds_of_config_file_load(name):
 )
 def test_plain_python_means_in_a_config_file_what_it_means_in_python(text, key, value):
     Path("c.py").write_text(text)
-    assert config.read_config_file(Path("c.py"), {})[key].value == value
+    assert command_line.read_config_file(Path("c.py"), {})[key].value == value
     names = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
     names |= {"eval_interval": 2000, "device": "cuda", "compile": True}  # nanoGPT's own
     exec(text, names)  # as nanoGPT does
@@ -241,7 +242,7 @@ def test_a_tilde_is_the_home_folder_in_paths_and_a_tilde_elsewhere(monkeypatch):
 def test_python_beyond_plain_values_is_refused_with_its_line_and_never_run(text, message):
     Path("c.py").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        config.read_config_file(Path("c.py"), {})
+        command_line.read_config_file(Path("c.py"), {})
     assert message in str(caught.value)
     assert not Path("pwned").exists()
 
@@ -253,14 +254,14 @@ def test_a_config_file_formats_and_rounds_as_python_does():
         "max_iters = round(5, -10**8) + round(2.6)\nmin_lr = round(0.123456, 3)\n"
     )
     Path("c.py").write_text(text)
-    given = config.read_config_file(Path("c.py"), {})
+    given = command_line.read_config_file(Path("c.py"), {})
     assert given["out_dir"].value == "L006-lr1e-03-  '6'- 6"
     assert (given["max_iters"].value, given["min_lr"].value) == (3, 0.123)
 
 
 def test_a_helper_name_is_allowed_when_the_file_uses_it():
     Path("c.py").write_text("steps = 500\nmax_iters = steps\n")
-    assert set(config.read_config_file(Path("c.py"), {})) == {"max_iters"}
+    assert set(command_line.read_config_file(Path("c.py"), {})) == {"max_iters"}
 
 
 def test_a_config_file_of_nanogpts_means_gpt2_unless_a_run_is_resumed_or_the_model_named():
@@ -277,7 +278,7 @@ def test_a_recipes_mlp_goes_with_its_own_width():
     assert (inner(), inner("--n_embd=256"), inner("--n_embd=256", "--n_inner=99")) == (256, 0, 99)
 
 
-@pytest.mark.parametrize("name", config.recipe_names())
+@pytest.mark.parametrize("name", command_line.recipe_names())
 def test_every_recipe_is_a_whole_run(name):
     cfg = resolve(recipe=name)
     assert cfg.lr_decay_iters == cfg.max_iters

@@ -15,7 +15,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from helpers import prepare_tiny, records, train_tiny
 from stepglass import loggers, runlog
 from stepglass.cli import main
-from stepglass.config import read_command_line, resolve
+from stepglass.command_line import read_command_line, resolve
 from stepglass.errors import ConfigError, LogError
 from stepglass.loggers import Feed, Rows, TensorBoard, scalars
 from stepglass.report.to_tensorboard import to_tensorboard

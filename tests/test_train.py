@@ -16,7 +16,7 @@ from helpers import MODEL, prepare_tiny, records, tiny_args, train_tiny
 from stepglass import checkpoint, checkpoint_dir, device, sample, startup, train
 from stepglass.cli import main
 from stepglass.clock import STEP_PHASES
-from stepglass.config import read_command_line, resolve
+from stepglass.command_line import read_command_line, resolve
 from stepglass.data import dataset, sources
 from stepglass.device import pick
 from stepglass.errors import DataError
@@ -286,6 +286,27 @@ def test_a_checkpoint_that_was_saved_before_its_weights_were_known_to_be_bad_is_
     names = sorted(path.name for path in Path("out/ckpt").iterdir())
     assert names[0] == "nan-step-00000005-000005"
     assert names[-1] == "step-00000007-000008"
+
+
+@pytest.mark.parametrize("grad_clip", [0.0, 1.0])
+def test_weights_that_are_infinite_are_not_saved_before_their_loss_is_known(
+    grad_clip, monkeypatch, capsys
+):
+    real = train.apply_gradients
+
+    def overshoot(s):
+        norm = real(s)
+        if s.state.step == 1:
+            next(s.raw_model.parameters()).data[0] = math.inf
+        return norm
+
+    monkeypatch.setattr(train, "apply_gradients", overshoot)
+    assert train_tiny(checkpoint_interval=1, eval_interval=50, grad_clip=grad_clip) == 1
+    error = capsys.readouterr().err
+    assert "step 2: weights are no longer finite; the last good checkpoint is out/ckpt/step-" in (
+        error
+    )
+    assert [path.name for path in checkpoint_dir.committed(Path("out"))] == ["step-00000001-000001"]
 
 
 def test_a_checkpoint_that_was_only_read_is_not_to_blame(monkeypatch):

@@ -175,13 +175,13 @@ class _Progress:
 
 def train(argv: list[str]) -> None:
     """Train a model."""
-    from stepglass import config  # noqa: PLC0415
+    from stepglass import command_line, config  # noqa: PLC0415
 
     if wants_help(argv):
         print("usage: stepglass train [DATASET] [CONFIG.toml|CONFIG.py ...] [--key=value ...]\n")
         print(
             f"With no config file the settings start from a recipe: "
-            f"{', '.join(config.recipe_names())}, or none.\n"
+            f"{', '.join(command_line.recipe_names())}, or none.\n"
         )
         print("\n".join(config.TRAIN_SETTINGS.help_lines()))
         return
@@ -190,7 +190,7 @@ def train(argv: list[str]) -> None:
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        command = config.read_command_line(argv)
+        command = command_line.read_command_line(argv)
         recipe = command.value("recipe")
         if command.wants_recipe_by_device():
             from stepglass import device  # noqa: PLC0415
@@ -200,8 +200,8 @@ def train(argv: list[str]) -> None:
             quick = "quick_gpt2" if is_gpt2 else "quick"
             recipe = quick if kind == "cpu" else "shakespeare_char"
             console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
-        cfg = config.resolve(command, "none" if recipe == "auto" else recipe)
-        for unused in config.unused_in_files(command, cfg):
+        cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe)
+        for unused in command_line.unused_in_files(command, cfg):
             console.say(f"note: {unused}")
     # Before torch is loaded: the page's process starts meanwhile.
     with _page_beside(cfg, console) as page:

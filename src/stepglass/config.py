@@ -1,21 +1,16 @@
-"""What a training run can be told, and how the answer is put together.
+"""What a training run can be told.
 
-Order: defaults < recipe (or, when resuming, the run's own settings) < config files < flags. Names
-and defaults are nanoGPT's, but for the model, its optimizer and when to evaluate; where a meaning
-is a trap, the help says what we do. Nothing here allocates, imports torch or touches a device: a
-wrong setting ends the run before it has begun.
+Names and defaults are nanoGPT's, but for the model, its optimizer and when to evaluate; where a
+meaning is a trap, the help says what we do.
 """
 
 import dataclasses
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from stepglass import atomic, interval, loggers, nanogpt_config
-from stepglass.errors import CheckpointError, ConfigError, os_reason
-from stepglass.settings import Given, Settings, setting
+from stepglass import interval, loggers
+from stepglass.errors import ConfigError
+from stepglass.settings import Settings, setting
 
 MODEL_KEYS = (
     "model",
@@ -50,7 +45,6 @@ EXACT_KEYS = (
     "min_lr",
     "seed",
 )
-MAX_CONFIG_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,176 +242,3 @@ class TrainConfig:
 
 
 TRAIN_SETTINGS = Settings(TrainConfig)
-
-
-@dataclass(frozen=True)
-class CommandLine:
-    """A `stepglass train` command line, read but not yet joined with a recipe."""
-
-    files: dict[str, Given]
-    flags: dict[str, Given]
-    has_files: bool
-
-    def value(self, key: str) -> Any:
-        """A setting as the user gave it, else its default."""
-        item = self.flags.get(key) or self.files.get(key)
-        return item.value if item else TRAIN_SETTINGS.default(key)
-
-    def is_given(self, key: str) -> bool:
-        return key in self.flags or key in self.files
-
-    def wants_recipe_by_device(self) -> bool:
-        return (
-            self.value("recipe") == "auto"
-            and not self.has_files
-            and self.value("init_from") != "resume"
-        )
-
-
-def read_command_line(argv: list[str]) -> CommandLine:
-    """Words are config files (.toml, .py) or the name of a data set; the rest is `--key=value`."""
-    words, flags = TRAIN_SETTINGS.parse(argv)
-    files: dict[str, Given] = {}
-    has_files = False
-    for word in words:
-        if word.endswith((".toml", ".py")):
-            has_files = True
-            files |= read_config_file(Path(word), {key: item.value for key, item in files.items()})
-        elif "dataset" in flags:
-            raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
-        else:
-            flags["dataset"] = Given(word, "data set")
-    command = CommandLine(files, flags, has_files)
-    is_nanogpts = any(word.endswith(".py") for word in words)
-    if is_nanogpts and command.value("init_from") != "resume":
-        # nanoGPT has one model, and no name for it
-        files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
-    return CommandLine(files, flags, has_files)
-
-
-def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
-    """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
-    try:
-        if not path.is_file():
-            raise ConfigError(
-                f"{path}: expected a config file, found "
-                f"{'a folder' if path.is_dir() else 'nothing'}"
-            )
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ConfigError(
-                f"{path}: expected a config file under 1 MB, found {path.stat().st_size} bytes"
-            )
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: expected UTF-8 text, found byte 0x{error.object[error.start]:02x}"
-        ) from error
-    if path.suffix == ".py":
-        defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
-        names = defaults | nanogpt_config.DEFAULTS | known
-        values = nanogpt_config.read(text, str(path), names, TRAIN_SETTINGS)
-    else:
-        values = read_toml(text, str(path))
-    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
-
-
-def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
-    """The keys of a TOML file, flat."""
-    try:
-        return {key: (value, place) for key, value in tomllib.loads(text).items()}
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{place}: not valid TOML: {error}") from error
-
-
-def recipe_names() -> list[str]:
-    folder = resources.files("stepglass") / "recipes"
-    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
-
-
-def read_recipe(name: str) -> dict[str, Given]:
-    """The settings of a recipe that ships with the package; `none` has no settings."""
-    if name == "none":
-        return {}
-    if name not in recipe_names():
-        raise ConfigError(
-            f"--recipe expects one of {', '.join([*recipe_names(), 'none'])}, found {name!r}"
-        )
-    text = (resources.files("stepglass") / "recipes" / f"{name}.toml").read_text()
-    values = read_toml(text, f"recipe {name}")
-    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
-
-
-def resolve(command: CommandLine, recipe: str) -> TrainConfig:
-    """Join a command line with a recipe or, when resuming, with the run's own settings."""
-    base: dict[str, Given] = {}
-    if command.value("init_from") == "resume":
-        base = saved_settings(Path(command.value("out_dir")))
-        _refuse_another_model(command, base)
-    else:
-        base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
-        if command.is_given("n_embd") or command.is_given("model"):
-            base.pop("n_inner", None)  # it was chosen for the recipe's own width and model
-    flags = {key: item for key, item in command.flags.items() if key != "recipe"}
-    # A config file may be older than the run: as in nanoGPT, the model is the run's own.
-    of_run = {"recipe", *(MODEL_KEYS if command.value("init_from") == "resume" else ())}
-    files = {key: item for key, item in command.files.items() if key not in of_run}
-    config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
-    if config.init_from not in ("scratch", "resume"):
-        raise ConfigError(
-            f"init_from expects scratch or resume, found {config.init_from!r}; "
-            f"OpenAI's GPT-2 weights cannot be loaded yet"
-        )
-    return config
-
-
-def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
-    """What config files say of the model of a run that is resumed, and that is not so."""
-    return [
-        f"{item.place}: {key}={item.value!r} is not used: the run has {getattr(config, key)!r}"
-        for key, item in command.files.items()
-        if config.init_from == "resume" and key in MODEL_KEYS and key not in command.flags
-        if item.value != getattr(config, key)
-    ]
-
-
-def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None:
-    """A flag cannot turn the model of a run that is resumed into another."""
-    stored = {
-        key: saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
-        for key in (*MODEL_KEYS, "recipe")
-    }
-    by_itself = {"recipe": stored["recipe"]}  # what `auto` stands for
-    by_itself["optimizer"] = "muon" if stored["model"] == "modern" else "adamw"
-    for key, found in stored.items():
-        asked = command.flags[key].value if key in command.flags else found
-        if asked != found and {asked, found} != {"auto", by_itself.get(key)}:
-            raise ConfigError(
-                f"{key}={asked!r}: the run in {command.value('out_dir')!r} has {found!r}; leave it "
-                "out, or start over with --init_from=scratch"
-            )
-
-
-def saved_settings(out_dir: Path) -> dict[str, Given]:
-    """The settings in a run directory's config.json."""
-    path = out_dir / "config.json"
-    try:
-        saved = atomic.read_json(path)
-    except FileNotFoundError as error:
-        is_nanogpts = (out_dir / "ckpt.pt").exists()
-        found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
-        raise CheckpointError(
-            f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
-            f"{found}; start one with --init_from=scratch"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(saved, dict):
-        raise CheckpointError(
-            f"{path}: expected a JSON object of settings, found {type(saved).__name__}"
-        )
-    # What the earlier command was asked to do once is not part of the run.
-    once = ("init_from", "eval_only", "watch", "out_dir")  # a folder may have been moved or copied
-    saved = {key: value for key, value in saved.items() if key not in once}
-    return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}

@@ -168,9 +168,9 @@ def naming_memory_errors(s: Session) -> Iterator[None]:
 def is_out_of_memory(error: BaseException) -> bool:
     """torch reports it in several ways."""
     texts = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        text in str(error) for text in texts
-    )
+    if not isinstance(error, RuntimeError):
+        return isinstance(error, MemoryError)
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
 
 
 def out_of_memory(device: Device, cfg: TrainConfig, when: str) -> DeviceError:

@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from stepglass import train
 from stepglass.clock import PhaseClock
-from stepglass.config import read_command_line, resolve
+from stepglass.command_line import read_command_line, resolve
 from stepglass.console import Console
 from stepglass.data.prepare import PrepareConfig, prepare
 from stepglass.errors import TrainingFailed
