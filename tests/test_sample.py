@@ -82,6 +82,15 @@ def test_probabilities_are_those_of_the_softmax():
     assert torch.allclose(draws.bincount(minlength=3) / 4000, expected, atol=0.03)
 
 
+def test_a_sample_that_ends_in_half_a_character_loses_nothing(monkeypatch, capsys):
+    prepare_tiny("ab\ufffd" * 300)  # of which U+FFFD looks like half of another
+    train_tiny(max_iters=1)
+    capsys.readouterr()
+    monkeypatch.setattr("stepglass.sample.generate", lambda *args, **options: iter([0, 2, 2]))
+    assert main(["sample", "out", "--prompt=b"]) == 0
+    assert capsys.readouterr().out == "ba\ufffd\ufffd\n"
+
+
 def test_characters_of_several_tokens_are_written_whole():
     codec = tokenizer.gpt2()
     decoder = Decoder(codec)

@@ -265,21 +265,30 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     assert all(t.isfinite().all() for t in newest.model.values())
 
 
+@pytest.mark.parametrize("place", ["the loss", "the gradient's norm"])
 def test_a_checkpoint_that_was_saved_before_its_weights_were_known_to_be_bad_is_set_aside(
-    monkeypatch, capsys
+    place, monkeypatch, capsys
 ):
-    real = train.apply_gradients
+    update, pass_through = train.apply_gradients, train.forward_backward
+
+    def lose(s, batches):
+        loss = pass_through(s, batches)
+        return loss * math.nan if s.state.step == 5 else loss
 
     def make_huge(s):  # finite, all of them
-        norm = real(s)
+        norm = update(s)
         for parameter in s.raw_model.parameters():
             parameter.data.fill_(1e30) if s.state.step == 4 else None
         return norm
 
     with monkeypatch.context() as patch:
-        patch.setattr(train, "apply_gradients", make_huge)
+        if place == "the loss":
+            patch.setattr(train, "forward_backward", lose)
+        else:
+            patch.setattr(train, "apply_gradients", make_huge)
         assert train_tiny(checkpoint_interval=1, max_iters=50, eval_interval=50) == 1
     captured = capsys.readouterr()
+    assert f"error: iter 5: {place} is nan; " in captured.err
     assert re.search(r"note: step-00000005-\w+ is spoilt; it is in out/ckpt/nan-step", captured.out)
     assert "the last good checkpoint is out/ckpt/step-00000004-000004." in captured.err
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
