@@ -16,6 +16,14 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def threads_are_as_before() -> Iterator[None]:
+    """A number of threads that a test leaves behind would be the next one's number of replicas."""
+    before = torch.get_num_threads()
+    yield
+    assert torch.get_num_threads() == before
+
+
 @pytest.fixture
 def threads() -> Iterator[Callable[[int], None]]:
     """Has torch use a number of threads, and with them replicas; as before in the end."""

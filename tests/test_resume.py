@@ -431,9 +431,9 @@ def test_data_that_fails_inside_an_update_leaves_a_checkpoint_that_resumes_exact
     assert losses("parts") == losses("whole")
 
 
-def test_a_machine_that_differs_is_named(monkeypatch, capsys):
+def test_a_machine_that_differs_is_named(threads, capsys):
     train_tiny(max_iters=3)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    threads(7)
     assert (
         main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=6", "--dtype=bfloat16"])
         == 0
