@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 TEST_PROCESSES ?= 3
 
-.PHONY: train test browser test-gpt2 torture lint types check bench format clean
+.PHONY: train test browser test-gpt2 torture fuzz lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -33,6 +33,10 @@ test-gpt2: $(VENV)/.installed-dev
 ## 200 processes killed at random moments, 20 asked to stop; several minutes
 torture: $(VENV)/.installed-dev
 	STEPGLASS_KILLS=200 STEPGLASS_TERMS=20 $(BIN)/python -m pytest -s --timeout=3600 tests/test_kill.py
+
+## 35,000 files at random or made to do harm, each within 10 seconds and a gigabyte; a few minutes
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python tests/fuzz_files.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -20,9 +20,10 @@ import torch
 from stepglass import checkpoint, device
 from stepglass.checkpoint_dir import Retention
 from stepglass.config import TrainConfig
+from stepglass.fileops import Folder
 from stepglass.interval import Interval, SaveSchedule
-from stepglass.lock import RunLock
 from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.run_folder import RunFolder
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver, SaveRequest
 
@@ -89,9 +90,10 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         run_dir = Path(folder)
-        log, lock = RunLogWriter(run_dir / "run.jsonl"), RunLock(run_dir)
+        run = RunFolder(Folder.open(run_dir))
+        log = RunLogWriter(run.folder, run.check)
         chosen = device.pick(TrainConfig(device="cpu"))
-        saver = Saver(run_dir, chosen, lock, log, Retention())
+        saver = Saver(run, chosen, log, Retention())
         training = Training(config, batch, saver)
         for _ in range(3):
             training.step()
@@ -161,7 +163,7 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
         assert not saver.num_failed
         saver.close()
         log.close()
-        lock.release()
+        run.close()
     return results
 
 

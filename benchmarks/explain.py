@@ -5,7 +5,8 @@ python benchmarks/explain.py [--lines=1000000] [--rounds=9]
 By turns, in one run: `grep -c iter`, Python's own `for line in file`, and `stepglass explain
 --json`, each as a user would wait for it, start-up included, bytecode compiled as an installation
 leaves it. Two logs: an evaluation every 250 lines (log_interval=1) and one every 25
-(log_interval=10). Then the memory of explaining it, and one ten times as long.
+(log_interval=10). Then the memory of explaining it, and one ten times as long; and of logs with
+nothing but evaluations, or settings, or runs that begin anew, each of two lengths.
 """
 
 import argparse
@@ -45,6 +46,26 @@ def write_log(path: Path, num_lines: int, log_interval: int) -> None:
             file.write(f"iter {i}: loss {loss:.4f}, time {took:.2f}ms, mfu {mfu:.2f}%\n")
             written += 1
             i += log_interval
+
+
+def write_evaluations(path: Path, num_lines: int) -> None:
+    with open(path, "w") as file:
+        file.writelines(f"iter {i}: loss 2.1034, time 33.2ms, mfu 11.10%\n" for i in range(50))
+        numbers = range(50, num_lines)
+        file.writelines(f"step {i}: train loss 2.1034, val loss 2.2041\n" for i in numbers)
+
+
+def write_settings(path: Path, num_lines: int) -> None:
+    with open(path, "w") as file:
+        file.writelines(f"Overriding: key_{i} = {i}\n" for i in range(num_lines - 50))
+        file.writelines(f"iter {i}: loss 2.1034, time 33.2ms, mfu 11.10%\n" for i in range(50))
+
+
+def write_runs(path: Path, num_lines: int) -> None:
+    with open(path, "w") as file:
+        for i in range(num_lines):
+            number = i % (num_lines // 150)
+            file.write(f"iter {number}: loss 2.1034, time 33.20ms, mfu 11.10%\n")
 
 
 def seconds(*command: str) -> float:
@@ -102,6 +123,12 @@ def main() -> None:
         long = Path(folder) / "long.log"
         write_log(long, 10 * args.lines, 1)
         print(json.dumps({"memory_MB_of_ten_times_as_long": round(peak_megabytes(long))}))
+        for write in (write_evaluations, write_settings, write_runs):
+            found = []
+            for num_lines in (args.lines // 8, args.lines // 2):
+                write(long, num_lines)
+                found.append(round(peak_megabytes(long)))
+            print(json.dumps({write.__name__.removeprefix("write_"): {"memory_MB": found}}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long the page takes to be made and to be seen, and what looking costs the training.
 
     python benchmarks/page.py                 # everything: some ten minutes
-    python benchmarks/page.py report paint    # parts: report, paint, delay, cost
+    python benchmarks/page.py report paint    # parts: report, paint, live, delay, cost
 
 `cost` is measured inside one training run: the server and the browser are stopped and let go on by
 turns, and the iterations of both kinds of turns are compared. `--control` leaves them stopped in
@@ -40,13 +40,15 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=[])
     parser.add_argument("--control", action="store_true")
     args = parser.parse_args()
-    parts = args.parts or ["report", "paint", "delay", "cost"]
+    parts = args.parts or ["report", "paint", "live", "delay", "cost"]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         if "report" in parts:
             report(100_000)
         if "paint" in parts:
             paint(1_000_000)
+        if "live" in parts:
+            live(1_000_000)
         if {"delay", "cost"} & set(parts):
             beside_a_training(parts, args.control)
 
@@ -145,6 +147,44 @@ def look(page: Page) -> dict[str, float]:
     }
     page.close()
     return {name: ms / 1000 for name, ms in found.items()}
+
+
+def live(num_iters: int) -> None:
+    """What a server sends and keeps of a long run, and of one three times as long."""
+    for count in (num_iters, 3 * num_iters):
+        write_run(count, f"live{count}")
+        done = subprocess.run(
+            [sys.executable, "-c", FOLLOW, f"live{count}"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        print(f"{count:,} iterations, live: {done.stdout.strip()}")
+
+
+FOLLOW = """
+import sys, time
+from pathlib import Path
+from stepglass.report.live import LiveRun
+
+run, seen, sent, start = LiveRun(Path(sys.argv[1])), None, 0, time.perf_counter()
+while True:
+    is_more = run.advance()
+    events = run.events(seen)
+    sent += sum(len(event.data) for event in events)
+    seen = events[-1].id if events else seen
+    if not is_more and not events:
+        break
+took = time.perf_counter() - start
+opened = sum(len(event.data) for event in run.events(None))
+closer = time.perf_counter()
+detail = len(run.detail(0, 500_000, 500_100))
+closer = time.perf_counter() - closer
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
+print(f"{sent / 1e6:.1f} MB sent while it is read for the first time, in {took:.0f} s; "
+      f"{opened / 1e6:.1f} MB to a page that opens later; a hundred iterations in "
+      f"{closer:.2f} s; at most {peak / 1000:.0f} MB of memory")
+"""
 
 
 # When the loss chart first has all its rows on it.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stepglass.fileops import FileOps
+from stepglass.fileops import Folder as OpenFolder
 
 CHANGES = ("mkdir", "create", "allocate", "write", "fsync", "close", "rename", "replace",
            "fsync_directory", "unlink", "rmdir")  # fmt: skip
@@ -124,9 +125,9 @@ class Recorder(HookedDisk):
         self.num_syncs = 0
         self.log: list[tuple[str, Any]] = []
 
-    def create(self, path: Path) -> int:
-        fd = super().create(path)
-        self._names[fd] = path
+    def create(self, folder: OpenFolder, name: str) -> int:
+        fd = super().create(folder, name)
+        self._names[fd] = folder.path / name
         return fd
 
     def promise(self, what: Any) -> None:
@@ -143,6 +144,10 @@ class Recorder(HookedDisk):
             path, rest = self._names[args[0]], args[1:]
             rest = tuple(bytes(x) if isinstance(x, memoryview) else x for x in rest)
             args = (path, *rest)
+        elif name == "fsync_directory":
+            args = (args[0].path,)
+        else:
+            args = tuple(args[0].path / entry for entry in args[1:])
         self.log.append(
             (name, tuple(x.relative_to(self._root) if isinstance(x, Path) else x for x in args))
         )

@@ -1,5 +1,6 @@
 """Fakes and small things that tests share."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +12,8 @@ import numpy as np
 
 from stepglass import runlog
 from stepglass.cli import main
+from stepglass.fileops import Folder
+from stepglass.run_folder import RunFolder
 
 TEXT = (
     "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
@@ -96,3 +99,28 @@ def write_tokens(path: Path, tokens: Any, dtype: str = "<u2") -> None:
 
 def edit_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def open_run(path: Path) -> RunFolder:
+    """A run directory, opened and locked as a run has it."""
+    path.mkdir(exist_ok=True)
+    run = RunFolder(Folder.open(path))
+    run.belongs_to(None)
+    return run
+
+
+def forge(checkpoint: Path, name: str, data: bytes) -> None:
+    """Put another file into a checkpoint, by somebody who knows how manifests are made."""
+    (checkpoint / name).write_bytes(data)
+    manifest = json.loads((checkpoint / "MANIFEST.json").read_text())
+    entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    manifest["files"][name] = entry
+    del manifest["manifest_sha256"]
+    own = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    (checkpoint / "MANIFEST.json").write_text(json.dumps({**manifest, "manifest_sha256": own}))
+
+
+def forge_state(checkpoint: Path, **changes: Any) -> None:
+    """Change what a checkpoint says of itself."""
+    state = json.loads((checkpoint / "state.json").read_text()) | changes
+    forge(checkpoint, "state.json", json.dumps(state).encode())

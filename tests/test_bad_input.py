@@ -3,16 +3,27 @@
 Numbers are those of docs/bad-input.md; text files are in test_prepare.py, flags in test_config.py.
 """
 
-import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
+import torch
 
-from helpers import TEXT, edit_json, prepare_tiny, tiny_args, train_tiny, write_tokens
+from helpers import (
+    TEXT,
+    edit_json,
+    forge,
+    forge_state,
+    prepare_tiny,
+    tiny_args,
+    train_tiny,
+    write_tokens,
+)
 from stepglass import checkpoint_dir
 from stepglass.cli import main
 from stepglass.data import dataset
@@ -132,11 +143,10 @@ def test_file_that_shrinks_during_the_run_ends_it_with_a_checkpoint(monkeypatch,
     assert sorted(os.listdir("out/ckpt"))[-1].startswith("step-00000004-")
 
 
-def test_file_that_is_replaced_during_the_run_does_not_matter(monkeypatch):  # 10
+def test_file_that_is_deleted_during_the_run_does_not_matter():  # 10
     data = dataset.load("tiny", 8)
     before, _ = data.batch(1, 1, 4, 8)
-    write_tokens(Path("other.bin"), [0] * 5000)
-    os.replace("other.bin", TINY / "train.bin")
+    (TINY / "train.bin").unlink()
     after, _ = data.batch(1, 1, 4, 8)
     assert (before == after).all()
 
@@ -157,7 +167,7 @@ def test_a_folder_is_no_token_file(capsys):  # 11
 
 
 def test_a_file_that_may_not_be_read_is_named(monkeypatch, capsys):  # 12
-    real = open
+    real = os.open
 
     def locked(path, *args, **kwargs):  # root may read anything: chmod would prove nothing
         if str(path) in ("locked.txt", "data/tiny/train.bin"):
@@ -165,7 +175,7 @@ def test_a_file_that_may_not_be_read_is_named(monkeypatch, capsys):  # 12
         return real(path, *args, **kwargs)
 
     Path("locked.txt").write_text(TEXT)
-    monkeypatch.setattr("builtins.open", locked)
+    monkeypatch.setattr(os, "open", locked)
     assert "locked.txt: cannot be read: permission denied" in refused(
         capsys, "prepare", "locked.txt"
     )
@@ -379,18 +389,6 @@ def test_prepared_data_is_not_text_for_another_data_set():
     assert json.loads(Path("data/books/meta.json").read_text())["source"]["documents"] == 1
 
 
-def hostile_state(**changes) -> Path:
-    """A checkpoint whose state was edited by somebody who also knows about the manifest."""
-    path = checkpoint_dir.committed(Path("out"))[0]
-    edit_json(path / "state.json", **changes)
-    data = (path / "state.json").read_bytes()
-    manifest = json.loads((path / "MANIFEST.json").read_text())
-    digest = hashlib.sha256(data).hexdigest()
-    manifest["files"]["state.json"] = {"bytes": len(data), "sha256": digest}
-    (path / "MANIFEST.json").write_text(json.dumps(manifest))
-    return path
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -399,13 +397,18 @@ def hostile_state(**changes) -> Path:
         {"step": -5},
         {"best_val_loss": "x"},
         {"tokens": "x"},
+        {"scaler": [1]},
+        {"best_step": 10**400},
+        {"evaluated_at": None},
+        {"config": "x", "environment": [], "data": 7},
+        {"run_id": ["\x1b[31m"], "data": None},
     ],
 )
 def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
     train_tiny()
     for path in checkpoint_dir.committed(Path("out"))[1:]:
         shutil.rmtree(path)
-    hostile_state(**changes)
+    forge_state(checkpoint_dir.committed(Path("out"))[0], **changes)
     capsys.readouterr()
     before = Path("out/config.json").read_bytes()
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 2
@@ -427,7 +430,70 @@ def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
 )
 def test_a_hostile_tokenizer_in_a_run_is_refused(tokenizer, capsys):
     train_tiny()
-    Path("out/tokenizer.json").write_text(json.dumps(tokenizer))
+    best = checkpoint_dir.best_path(Path("out"))
+    assert best is not None
+    forge(best, "tokenizer.json", json.dumps(tokenizer).encode())
     capsys.readouterr()
     assert main(["sample", "out", "--prompt=a"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def shape_of(checkpoint: Path) -> dict[str, Any]:
+    state = json.loads((checkpoint / "state.json").read_text())
+    return dict(state["model_config"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"block_size": 30_000_000},  # 262 kB of weights once took 11.5 GB
+        {"block_size": 10**15},
+        {"rope_theta": "x"},
+        {"rope_theta": 0.0},
+        {"rope_theta": 10**400},
+        {"n_inner": 96.0},
+        {"n_inner": -1},
+        {"n_kv_head": True},
+        {"dropout": []},
+        {"tie_weights": 1},
+        {"model": ["modern"]},
+        {"model": "llama"},
+        {"n_layer": 10**9, "n_embd": 2, "n_head": 1},
+        {"unknown": 1},
+    ],
+)
+def test_a_forged_shape_is_refused_before_anything_is_allocated(changes, capsys):
+    train_tiny(model="modern")
+    for path in checkpoint_dir.committed(Path("out")):
+        forge_state(path, model_config=shape_of(path) | changes)
+    capsys.readouterr()
+    assert main(["sample", "out", "--prompt=a"]) == 2
+    error = capsys.readouterr().err
+    assert "expected a model's shape, found a problem: " in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("numpy", [*range(624), 625, 0]),  # NumPy would read beyond its memory
+        ("numpy", [*range(624), -1, 0]),
+        ("numpy", [2**40] * 624 + [1, 0]),
+        ("numpy", [1, 2, 3]),
+        ("python", [2**60] * 625),
+        ("python", [1]),
+        ("python.gauss", []),
+        ("torch", [1, 2, 3]),
+    ],
+)
+def test_a_generators_state_that_is_out_of_range_is_one_line(name, values, capsys):
+    train_tiny(max_iters=3)
+    for path in checkpoint_dir.committed(Path("out")):
+        states = safetensors.torch.load((path / "rank-00000.safetensors").read_bytes())
+        states[name] = torch.tensor(values, dtype=states[name].dtype)
+        forge(path, "rank-00000.safetensors", safetensors.torch.save(states))
+    capsys.readouterr()
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 2
+    error = capsys.readouterr().err
+    assert "its state does not fit this run" in error
+    assert error.count("\n") == 1

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,11 @@ import safetensors.torch
 import torch
 
 from disks import failing
-from helpers import edit_json
+from helpers import edit_json, forge
 from stepglass import checkpoint, checkpoint_dir
 from stepglass.checkpoint_dir import Contents, Retention
 from stepglass.errors import CheckpointError
-from stepglass.fileops import FileOps
+from stepglass.fileops import FileOps, Folder
 from stepglass.optim import MuonAdamW
 
 RUN = Path("run")
@@ -33,7 +34,9 @@ def save(step: int = 5) -> Path:
         }
     )
     files["state.json"] = Contents.of(json.dumps({"step": step, "tokens": 123456}).encode())
-    return checkpoint_dir.commit(FileOps(), RUN, step, files)
+    files["tokenizer.json"] = Contents.of(b'{"kind": "gpt2"}')
+    with Folder.open(RUN) as run:
+        return RUN / "ckpt" / checkpoint_dir.commit(FileOps(), run, step, files)
 
 
 def test_what_was_saved_comes_back():
@@ -81,6 +84,35 @@ def test_other_names_are_not_checkpoints(name):
     assert checkpoint_dir.committed(RUN) == [saved]
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "step-00000001-ffffff",  # the next number has seven digits
+        "step-00000001-ffffffffffff",
+        "step-00000001-" + "f" * 200,
+        "step-" + "9" * 100 + "-000001",
+        "step-000000001-000001",  # a zero that we would not write
+        "step-00000009-00000A",
+        "nan-step-00000001-fffffe",
+        ".trash-step-00000001-fffff0",
+    ],
+)
+def test_a_foreign_entry_hides_no_later_save_and_is_never_deleted(foreign):
+    (RUN / "ckpt" / foreign).mkdir(parents=True)
+    (RUN / "ckpt" / foreign / "mine.txt").write_text("mine")
+    paths = [save(step) for step in (1, 2, 3, 4)]
+    with Folder.open(RUN) as run:
+        checkpoint_dir.prune(FileOps(), run, Retention())
+    whole = [path for path in checkpoint_dir.committed(RUN) if path.name != foreign]
+    assert whole == [paths[3], paths[2]]
+    assert (RUN / "ckpt" / foreign / "mine.txt").exists()
+
+
+def test_a_foreign_folder_of_the_very_name_that_is_next_is_stepped_over():
+    (RUN / "ckpt" / "step-00000005-000001").mkdir(parents=True)
+    assert save(5).name == "step-00000005-000002"
+
+
 def test_every_flipped_bit_is_found_before_a_tensor_is_built(monkeypatch):
     path = save()
     monkeypatch.setattr("safetensors.torch.load", None)
@@ -98,7 +130,7 @@ def test_every_flipped_bit_is_found_before_a_tensor_is_built(monkeypatch):
                 checkpoint_dir.verify(path)
             found += 1
         (path / name).write_bytes(original)
-    assert found == 500
+    assert found == 600
     checkpoint_dir.verify(path)
 
 
@@ -170,8 +202,8 @@ def test_a_manifest_that_is_none_is_refused(text):
 
 def test_another_versions_manifest_is_refused():
     path = save()
-    edit_json(path / "MANIFEST.json", schema=2)
-    with pytest.raises(CheckpointError, match="expected schema 1, found 2"):
+    edit_json(path / "MANIFEST.json", schema=3)
+    with pytest.raises(CheckpointError, match="expected schema 2, found 3"):
         checkpoint.load(path)
 
 
@@ -184,11 +216,42 @@ def test_a_manifest_cannot_name_files_elsewhere():
         checkpoint.load(path)
 
 
+def flips(data: bytes) -> Iterator[bytes]:
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(damaged)
+
+
+def test_no_flipped_bit_of_best_json_names_another_best():
+    save(5)
+    other = save(4)
+    with Folder.open(RUN) as run:
+        checkpoint_dir.mark_best(FileOps(), run, other.name, 1.5)
+    told = checkpoint_dir.Best(other.name, 1.5)
+    assert checkpoint_dir.best(RUN) == told
+    found = 0
+    for damaged in flips((RUN / "best.json").read_bytes()):
+        (RUN / "best.json").write_bytes(damaged)
+        try:
+            assert checkpoint_dir.best(RUN) == told  # white space, or a letter's case in a number
+        except CheckpointError:
+            found += 1
+    assert found > 800
+
+
+def test_a_best_json_of_the_first_versions_is_read():
+    saved = save()
+    (RUN / "best.json").write_text(json.dumps({"dir": saved.name, "val_loss": 1.5}))
+    assert checkpoint_dir.best(RUN) == checkpoint_dir.Best(saved.name, 1.5)
+
+
 @pytest.mark.parametrize("target", ["../../etc", "step-00000005-000001/..", 7, None, "gone"])
 def test_best_points_only_at_checkpoints_of_the_run(target):
     save()
-    (RUN / "best.json").write_text(json.dumps({"dir": target}))
-    assert checkpoint_dir.best_path(RUN) is None
+    (RUN / "best.json").write_text(json.dumps({"dir": target, "val_loss": 1.0}))
+    with pytest.raises(CheckpointError, match=r"best\.json: damaged"):
+        checkpoint_dir.best_path(RUN)
 
 
 def test_newest_whole_one_wins_and_each_skipped_one_gets_a_line():
@@ -238,7 +301,8 @@ def test_what_was_just_saved_is_never_pruned():
     """Damaged checkpoints of later steps once pushed out the one saved after a resume."""
     for step in (1000, 1200, 20):
         save(step)
-    checkpoint_dir.prune(FileOps(), RUN, Retention())
+    with Folder.open(RUN) as run:
+        checkpoint_dir.prune(FileOps(), run, Retention())
     assert [path.name for path in checkpoint_dir.committed(RUN)] == [
         "step-00001200-000002",
         "step-00000020-000003",
@@ -247,8 +311,10 @@ def test_what_was_just_saved_is_never_pruned():
 
 def test_pinned_best_verified_and_last_survive_pruning():
     paths = {step: save(step) for step in range(10, 90, 10)}
-    checkpoint_dir.mark_best(FileOps(), RUN, paths[20], 1.5)
-    checkpoint_dir.prune(FileOps(), RUN, Retention(last=3, every=40), verified=paths[30])
+    with Folder.open(RUN) as run:
+        checkpoint_dir.mark_best(FileOps(), run, paths[20].name, 1.5)
+        kept_ones = Retention(last=3, every=40)
+        checkpoint_dir.prune(FileOps(), run, kept_ones, verified=paths[30].name)
     kept = [checkpoint_dir.step_of(path) for path in checkpoint_dir.committed(RUN)]
     assert kept == [80, 70, 60, 40, 30, 20]  # 80, 40: pinned; 20: best; 30: verified
 
@@ -257,7 +323,8 @@ def test_what_cannot_be_deleted_stays_and_stops_nothing():
     for step in (1, 2, 3, 4):
         save(step)
     stuck = failing(0, OSError(13, "Permission denied"))
-    checkpoint_dir.prune(stuck, RUN, Retention())
+    with Folder.open(RUN) as run:
+        checkpoint_dir.prune(stuck, run, Retention())
     assert [checkpoint_dir.step_of(p) for p in checkpoint_dir.committed(RUN)] == [4, 3, 2]
 
 
@@ -279,3 +346,13 @@ def test_every_dtype_and_shape_passes_through_the_hand_written_header():
     loaded = safetensors.torch.load(data)
     assert loaded.keys() == tensors.keys()
     assert all(torch.equal(loaded[name], tensors[name]) for name in tensors)
+
+
+def test_weights_that_are_no_numbers_are_never_the_last_good_ones():
+    good, spoilt = save(1), save(2)
+    broken = {"w": torch.tensor([1.0, float("nan")])}
+    forge(spoilt, "model.safetensors", safetensors.torch.save(broken))
+    lines: list[str] = []
+    assert checkpoint.newest(RUN, lines.append)[0] == good
+    assert "w holds weights that are not finite" in lines[0]
+    assert checkpoint.newest_path(RUN) == good

@@ -1,5 +1,6 @@
 """Settings: where they come from, what is refused, and how it is said."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
             "none, found 'slow'",
         ),
         (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
+        (["--learning_rate=1e308"], "learning_rate must be at most 1e+20, found 1e+308"),
+        (["--embedding_lr=1e21"], "embedding_lr must be at most 1e+20, found 1e+21"),
+        (["--muon_lr=1e308"], "--muon_lr: muon_lr must be at most 1e+20, found 1e+308"),
+        (["--min_lr=1e308"], "min_lr must be at most 1e+20, found 1e+308"),
+        (["--weight_decay=1e300"], "weight_decay must be at most 1e+06, found 1e+300"),
+        (
+            ["--learning_rate=5e-324"],
+            "muon_lr=0.02 would rise as learning_rate=4.94066e-324 does to min_lr=6e-05, to above",
+        ),
+        (["--zz" + "z" * 9000], "unknown setting --zzz"),
         (["-x"], "unknown flag '-x': settings are written --key=value"),
         (["nothing.toml"], "nothing.toml: expected a config file, found nothing"),
     ],
@@ -123,10 +134,18 @@ def test_later_sources_win():
         (b"bias = 1\n", "c.toml: bias expects True or False, found 1"),
         (b'n_layer = "2"\n', "c.toml: n_layer expects a whole number, found '2'"),
         (b"n_layer = " + b"9" * 5000, "c.toml: not valid TOML"),
-        (b"x = " + b"[" * 100_000, "c.toml: not valid TOML"),
+        (b"x = " + b"[" * 30_000, "c.toml: not valid TOML"),
         (b"n_layer = 0x" + b"f" * 5000, "n_layer must be at most 10000, found a number of"),
         (b"\xff\xfe", "c.toml: expected UTF-8 text, found byte 0xff"),
-        (b"#" * 1_000_001, "c.toml: expected a config file under 1 MB, found 1000001 bytes"),
+        (b"#" * 32_001, "c.toml: expected a config file under 32 kB, found 32001 bytes"),
+        (b"a." * 15_000 + b"a = 1\n", "c.toml: expected `setting = value`, found a key with many"),
+        (b"[" + b"a." * 15_000 + b"a]\n", "found a key with many dots"),
+        (b"x = {" + b"a." * 15_000 + b"a = 1}\n", "found a key with many dots"),
+        (b"'a' . \"b\"." + b"c . " * 9 + b"d = 1\n", "found a key with many dots"),
+        (b'x = ["""a"""", {' + b"a." * 15_000 + b"a = 1}]\n", "a key with many dots"),
+        (b"x = ['''a'''', {" + b"a." * 15_000 + b"a = 1}]\n", "found a key with many dots"),
+        (b"a.b = 1\n", "c.toml: unknown setting 'a'"),
+        (b"x" * 30_000 + b" = 1\n", "c.toml: unknown setting 'xxx"),
     ],
 )
 def test_a_wrong_toml_file_is_refused_with_its_name(text, message):
@@ -134,6 +153,22 @@ def test_a_wrong_toml_file_is_refused_with_its_name(text, message):
     with pytest.raises(ConfigError) as caught:
         resolve("c.toml")
     assert message in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'out_dir = "a.b.c.d.e"',
+        "out_dir = 'a.b.c.d.e'  # f.g.h.i = 1",
+        '# a.b.c.d.e = 1\nout_dir = """\\\na.b.c.d.e"""',
+        "out_dir = '''a.b.c.d.e'''\nlearning_rate = 1.5e-3",
+        'out_dir = "a.b.c.d.e" # \\" b.c.d.e',
+    ],
+)
+def test_dots_in_texts_and_comments_of_a_toml_file_are_no_keys(text):
+    Path("c.toml").write_text(text)
+    assert resolve("c.toml").out_dir == "a.b.c.d.e"
 
 
 @pytest.mark.parametrize("name", command_line.recipe_names())
@@ -236,6 +271,11 @@ def test_a_tilde_is_the_home_folder_in_paths_and_a_tilde_elsewhere(monkeypatch):
         ("batch_size = (\n", "c.py line 1: not valid Python"),
         ("batch_size = 'x'\n", "c.py line 1: batch_size expects a whole number, found 'x'"),
         ("(" * 5000 + ")" * 5000, "c.py line 1: not valid Python"),
+        ("x = " + "-" * 30_000 + "1\n", "c.py line 1: not valid Python: nested too deeply"),
+        ("x = " + "a." * 15_000 + "a\n", "c.py line 1: not valid Python: nested too deeply"),
+        ("x = " + "not " * 7_000 + "1\n", "c.py line 1: not valid Python: nested too deeply"),
+        ("x" * 30_000 + " = 1\n", "c.py line 1: unknown setting 'xxx"),
+        ("x = " + "y" * 30_000 + "\n", "c.py line 1: 'yyy"),
         ("batch_size\0 = 1\n", "c.py line 1: not valid Python"),
     ],
 )
@@ -244,7 +284,18 @@ def test_python_beyond_plain_values_is_refused_with_its_line_and_never_run(text,
     with pytest.raises(ConfigError) as caught:
         command_line.read_config_file(Path("c.py"), {})
     assert message in str(caught.value)
+    assert len(str(caught.value)) < 300
     assert not Path("pwned").exists()
+
+
+def test_a_text_of_a_config_file_is_bounded_before_it_is_made():
+    """Nine thousand times a text of ten thousand: 360 MB, from a file of 27 kB."""
+    text = "a = '\U0001f600xxxxxxx'\n" + "a = a + a\n" * 10 + "b = f'" + "{a}" * 9_000 + "'\n"
+    Path("c.py").write_text(text)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ConfigError, match="line 12: a text this long"):
+        command_line.read_config_file(Path("c.py"), {})
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
 def test_a_config_file_formats_and_rounds_as_python_does():
@@ -257,6 +308,11 @@ def test_a_config_file_formats_and_rounds_as_python_does():
     given = command_line.read_config_file(Path("c.py"), {})
     assert given["out_dir"].value == "L006-lr1e-03-  '6'- 6"
     assert (given["max_iters"].value, given["min_lr"].value) == (3, 0.123)
+
+
+def test_what_python_thinks_of_a_config_files_style_is_not_shown():
+    Path("c.py").write_text("batch_size = 7if 1 else 2\n")  # Python warns of 7if
+    assert command_line.read_config_file(Path("c.py"), {})["batch_size"].value == 7
 
 
 def test_a_helper_name_is_allowed_when_the_file_uses_it():

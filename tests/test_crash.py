@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from disks import HookedDisk, Killed, Recorder, after_power_loss, build, dying, failing
+from helpers import open_run
 from stepglass import checkpoint, checkpoint_dir
 from stepglass.atomic import read_json
 from stepglass.checkpoint_dir import Retention
 from stepglass.config import TrainConfig
 from stepglass.device import pick
 from stepglass.errors import CheckpointError
-from stepglass.fileops import FileOps
-from stepglass.lock import RunLock
+from stepglass.fileops import FileOps, Folder
+from stepglass.run_folder import FolderLost
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver, SaveRequest
 
@@ -38,10 +39,10 @@ class Run:
     """A run directory with a saver on a given disk."""
 
     def __init__(self, folder: Path, disk: FileOps | None = None) -> None:
-        folder.mkdir(exist_ok=True)
-        self.log = RunLogWriter(folder / "run.jsonl")
-        self.lock = RunLock(folder)
-        self.saver = Saver(folder, DEVICE, self.lock, self.log, Retention(), disk)
+        self.run = open_run(folder)
+        self.log = RunLogWriter(self.run.folder, self.run.check)
+        self.log.write({"kind": "start", "run_id": self.run.run_id})
+        self.saver = Saver(self.run, DEVICE, self.log, Retention(), disk)
 
     def __enter__(self) -> "Run":
         return self
@@ -49,7 +50,7 @@ class Run:
     def __exit__(self, *error: object) -> None:
         self.saver.close()
         self.log.close()
-        self.lock.release()
+        self.run.close()
 
     def save(self, step: int) -> Any:
         if not self.saver.is_reserved:
@@ -158,7 +159,8 @@ def test_no_kill_loses_or_spoils_a_checkpoint(tmp_path):
         assert disk.num_calls > at, "it was not killed"
         assert violations(tmp_path / f"kill-{at}", promises) == []
         # The next process sweeps, goes on, and leaves nothing behind.
-        checkpoint_dir.sweep(FileOps(), tmp_path / f"kill-{at}")
+        with Folder.open(tmp_path / f"kill-{at}") as folder:
+            checkpoint_dir.sweep(FileOps(), folder)
         with Run(tmp_path / f"kill-{at}") as run:
             assert run.save(9).error is None
         names = [path.name for path in (tmp_path / f"kill-{at}" / "ckpt").iterdir()]
@@ -172,7 +174,7 @@ def test_a_disk_that_fails_once_at_any_call_costs_that_save_and_nothing_else(cod
     deletions: list[int] = []
 
     def note_deletions(n: int, name: str, args: tuple[Any, ...]) -> None:
-        if name in ("unlink", "rmdir") or (name == "rename" and ".trash" in str(args[1])):
+        if name in ("unlink", "rmdir") or (name == "rename" and ".trash" in args[2]):
             deletions.append(n)
 
     counting = HookedDisk(note_deletions)
@@ -201,7 +203,7 @@ def test_a_prune_that_fails_takes_nothing_back(tmp_path):
     """Its failure once counted as the save's, and the new best was forgotten."""
 
     def before(n: int, name: str, args: tuple[Any, ...]) -> None:
-        if name == "rename" and ".trash" in str(args[1]):
+        if name == "rename" and ".trash" in args[2]:
             renamed.append(n)
         if name == "fsync_directory" and renamed == [n - 1]:
             raise OSError(5, "Input/output error")
@@ -249,9 +251,9 @@ def test_a_file_is_never_synced_again_after_a_sync_failed(tmp_path):
             if len(synced) == 1:
                 raise OSError(5, "Input/output error")
         if name == "create":
-            created.append(args[0])
+            created.append(args[1])
 
-    created: list[Path] = []
+    created: list[str] = []
     with Run(tmp_path / "run", HookedDisk(before)) as run:
         assert run.save(1).error == "input/output error"
         assert created == [created[0]]  # the rest of that save was not even begun
@@ -288,7 +290,7 @@ def test_a_disk_without_space_is_found_before_anything_is_written(tmp_path):
     class Small(FileOps):
         free = 1000
 
-        def free_bytes(self, path: Path) -> int | None:
+        def free_bytes(self, folder: Folder) -> int | None:
             return self.free
 
     disk = Small()
@@ -297,6 +299,29 @@ def test_a_disk_without_space_is_found_before_anything_is_written(tmp_path):
         assert list((tmp_path / "run" / "ckpt").iterdir()) == []
         disk.free = 1 << 40
         assert run.save(2).error is None
+
+
+def test_the_last_save_of_a_run_may_use_the_space_that_others_leave_free(tmp_path):
+    class Small(FileOps):
+        def free_bytes(self, folder: Folder) -> int | None:
+            return 8_400_000
+
+    with Run(tmp_path / "run", Small()) as run:
+        assert "of free space, found 8.4 MB" in run.save(1).error
+        run.saver.save(weights(9), SaveRequest(9, {"step": 9}, is_last=True))
+        run.saver.wait()
+        assert run.saver.finished.popleft().error is None
+    assert violations(tmp_path / "run", [9]) == []
+
+
+def test_what_is_set_aside_does_not_pile_up_when_saves_follow_each_other(tmp_path):
+    """Tidying up once made way for every save, and never had its turn."""
+    with Run(tmp_path / "run") as run:
+        run.saver._has_task.is_set = lambda: True  # type: ignore[method-assign]
+        for step in range(1, 12):
+            run.save(step)
+            names = [path.name for path in (tmp_path / "run" / "ckpt").iterdir()]
+            assert len([name for name in names if name.startswith(".")]) <= 1
 
 
 @pytest.mark.parametrize("what", ["symlink", "file"])
@@ -315,22 +340,33 @@ def test_a_folder_replaced_by_something_else_is_not_written_through(what, tmp_pa
         assert run.save(3).error is None
 
 
-def test_a_run_directory_that_was_deleted_is_made_again(tmp_path):
+def test_a_run_directory_that_was_deleted_is_not_made_again_by_the_writer(tmp_path):
     with Run(tmp_path / "run") as run:
         run.save(1)
         shutil.rmtree(tmp_path / "run")
-        assert "no such file" in run.save(2).error
+        assert "was deleted while the run was going on" in run.save(2).error
         (tmp_path / "run").mkdir()
-        assert run.save(3).error is None
-        with pytest.raises(CheckpointError, match="another run is using it"):
-            RunLock(tmp_path / "run")  # the new folder is locked as well
+        assert "was deleted while the run was going on" in run.save(3).error
+        assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_run_directory_taken_over_by_another_run_is_left_alone(tmp_path):
+def test_a_lock_that_somebody_deleted_is_taken_again(tmp_path):
     with Run(tmp_path / "run") as run:
         run.save(1)
         (tmp_path / "run" / "LOCK").unlink()
-        other = RunLock(tmp_path / "run")
-        assert "another run is using it" in run.save(2).error
-        other.release()
-        assert run.save(3).error is None
+        assert run.save(2).error is None
+        with pytest.raises(CheckpointError, match="another run is using it"):
+            open_run(tmp_path / "run")
+
+
+def test_a_run_directory_taken_over_by_another_run_is_left_alone_even_when_that_has_ended(tmp_path):
+    with Run(tmp_path / "run") as run:
+        run.save(1)
+        (tmp_path / "run" / "LOCK").unlink()
+        other = open_run(tmp_path / "run")
+        assert "is used by another run now (process" in run.save(2).error
+        other.close()
+        assert "is used by another run now (process" in run.save(3).error
+        with pytest.raises(FolderLost):
+            run.run.check()
+    assert [checkpoint_dir.step_of(p) for p in checkpoint_dir.committed(tmp_path / "run")] == [1]

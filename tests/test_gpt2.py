@@ -128,7 +128,7 @@ def test_flops_formula_agrees_with_torchs_counter():
 def test_cached_forward_equals_the_whole_forward():
     net = model()
     idx = torch.randint(65, (1, 32))
-    cache = net.new_cache(torch.float32)
+    cache = net.new_cache(torch.float32, net.config.block_size)
     pieces = []
     with torch.inference_mode():
         logits, _ = net(idx[:, :5], cache=cache)
@@ -148,7 +148,7 @@ def test_token_decoder_equals_the_whole_forward(bias):
     for parameter in net.parameters():
         parameter.data += 0.02 * torch.randn_like(parameter)
     idx = torch.randint(65, (1, 32))
-    cache = net.new_cache(torch.float32)
+    cache = net.new_cache(torch.float32, net.config.block_size)
     decoder = TokenDecoder(net, cache)
     with torch.inference_mode():
         pieces = torch.cat([decoder(token) for token in idx[0].tolist()])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import chromium, drag, hover, ink, keep_screenshot, open_page
+from browser import chromium, drag, hover, ink, keep_screenshot, open_page, settle
 from helpers import command, prepare_tiny, tiny_args
 
 ITERATIONS = """(() => {
@@ -173,3 +173,67 @@ def test_train_watch_prints_an_address_that_shows_the_run(browser):
             assert trainer.returncode == 0
             assert "stepglass watch out" in rest
             until(lambda: "no connection" in connection(page), "the end")
+
+
+LONG = 60_000  # iterations: about twice as many as a page gets at first
+SPIKE = 43_210
+
+
+def loss_of(n: int) -> float:
+    """Told from its neighbours': the last digits are the iteration's."""
+    return 9.5 if n == SPIKE else 2 + n % 997 / 10_000 + (n % 10) / 10
+
+
+def write_long_run(folder: Path) -> None:
+    folder.mkdir()
+    with open(folder / "run.jsonl", "w") as file:
+        file.write('{"kind":"start","schema":1,"config":{"max_iters":1000000}}\n')
+        for n in range(LONG):
+            file.write(
+                f'{{"kind":"iter","iter":{n},"loss":{loss_of(n):.4f},"lr":0.001,"grad_norm":1.5,'
+                f'"tokens":32,"wall_ms":{20 + n % 7}.25,"phases":{{"data":1.0,'
+                f'"forward_backward":{15 + n % 7}.25,"optimizer":4.0}},"mfu":0.5}}\n'
+            )
+
+
+def test_zooming_into_a_long_run_fetches_every_iteration_of_that_part(browser):
+    write_long_run(Path("out"))
+    with process("watch", "out") as server, open_page(browser, address_of(server)) as page:
+        until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG, "the whole run")
+        assert rows(page) < 40_000
+        assert "Zoom in to see each" in page.locator("#thinned").inner_text()
+        wall_s = page.evaluate("view.runs[0].segments[0].total")
+        assert wall_s == pytest.approx(sum(20.25 + n % 7 for n in range(LONG)) / 1000, rel=1e-4)
+        assert "9.5000" in hover(page, "loss", SPIKE)  # a single iteration in sixty thousand
+        keep_screenshot(page, "live-long")
+        drag(page, "loss", 20_000, 21_000)
+        for _ in range(5):
+            page.get_by_role("button", name="zoom in").click()
+        settle(page)
+        low, high = page.evaluate("view.range()")
+        assert 20_000 < low < high < 21_000
+        inside = range(round(low) + 1, round(high))
+        known = f"""(() => {{
+            const segment = view.runs[0].segments[0];
+            const iters = new Set(segment.column("iter").slice(0, segment.count));
+            return {list(inside)}.every((n) => iters.has(n));
+        }})()"""
+        until(lambda: page.evaluate(known), "every iteration")
+        for n in (inside[1], inside[len(inside) // 2], inside[-2]):
+            said = hover(page, "loss", n)
+            assert f"iter {n:,} " in said
+            assert f"training loss {loss_of(n):.4f}" in said
+        # Fetched rows take the place of those that stood for them: the run is as long as before.
+        assert page.evaluate("view.runs[0].numPrinted") == LONG
+        assert page.evaluate("view.runs[0].segments[0].total") == pytest.approx(wall_s, rel=1e-4)
+        keep_screenshot(page, "live-long-zoomed")
+        with open("out/run.jsonl", "a") as file:
+            line = Path("out/run.jsonl").read_text().splitlines()[-1]
+            file.write(line.replace(f'"iter":{LONG - 1}', f'"iter":{LONG}') + "\n")
+        until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG + 1, "a new iteration")
+        # A page that holds too much asks for the run anew, and stays where it is.
+        page.evaluate("view.runs[0].isOld = true; follow.again()")
+        until(lambda: page.evaluate("!view.runs[0].isOld"), "a new beginning")
+        until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG + 1, "the whole run again")
+        assert page.evaluate("view.range()") == [low, high]
+        until(lambda: page.evaluate(known), "every iteration again")

@@ -17,6 +17,7 @@ from stepglass import loggers, runlog
 from stepglass.cli import main
 from stepglass.command_line import read_command_line, resolve
 from stepglass.errors import ConfigError, LogError
+from stepglass.fileops import Folder
 from stepglass.loggers import Feed, Rows, TensorBoard, scalars
 from stepglass.report.to_tensorboard import to_tensorboard
 from stepglass.runlog import Record, RunLogWriter
@@ -505,7 +506,7 @@ def test_a_dropped_logger_is_closed_and_gets_nothing_more():
 def test_a_logger_that_hangs_holds_up_neither_the_run_log_nor_a_checkpoints_flush():
     stuck, notebook = Stuck(), Notebook()
     feeds = [Feed("stuck", stuck), Feed("notebook", notebook)]
-    log = RunLogWriter(Path("run.jsonl"))
+    log = RunLogWriter(Folder.open(Path()))
     for feed in feeds:
         log.follow(feed.put)
     log.write(iteration(0))
@@ -548,7 +549,7 @@ def test_a_logger_too_far_behind_is_dropped(monkeypatch):
 
 
 def test_loggers_get_the_records_that_a_full_disk_refuses():
-    log, notebook = RunLogWriter(Path("run.jsonl")), Notebook()
+    log, notebook = RunLogWriter(Folder.open(Path())), Notebook()
     feed = Feed("notebook", notebook)
     log.follow(feed.put)
     Path("run.jsonl").mkdir()

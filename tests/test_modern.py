@@ -88,7 +88,7 @@ def test_every_block_begins_as_if_it_were_not_there():
 def test_cached_and_token_by_token_equal_the_whole_forward(changes):
     net = with_opinions(model(**changes))
     idx = torch.randint(65, (1, 32))
-    cache = net.new_cache(torch.float32)
+    cache = net.new_cache(torch.float32, net.config.block_size)
     decode = net.token_decoder(cache)
     pieces = []
     with torch.inference_mode():

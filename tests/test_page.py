@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from nanogpt_run import Run
 from stepglass import runlog
 from stepglass.cli import main
 from stepglass.explain.words import LANGUAGES
+from stepglass.report.rows import AllRows
 
 STALLS = {60: 400.0}
 
@@ -185,6 +187,37 @@ def test_zooming_in_shows_the_rows_that_stood_behind_one_pixel(browser):
         assert high - low < 20
         middle = round((low + high) / 2)
         assert f"training loss {2 + middle % 7:.4f}" in hover(page, "loss", middle)
+
+
+def test_a_page_that_does_not_hold_every_iteration_says_so_in_four_languages(browser, monkeypatch):
+    monkeypatch.setattr(AllRows, "most_rows", 4000)
+    monkeypatch.setattr("stepglass.report.command.MOST_ROWS", 2000)
+    run = nanogpt_log(num_iters=20_000, eval_interval=500, stalls={12_345: 400.0})
+    with open_page(browser, report("train.log")) as page:
+        assert page.evaluate("view.runs[0].numRows") <= 2000
+        said = set()
+        for language in LANGUAGES:
+            page.locator("#language").select_option(language)
+            settle(page)
+            said.add(page.locator("#thinned").inner_text())
+            assert re.search(r"20\D?000", page.locator("#thinned").inner_text())
+        assert len(said) == 4
+        page.locator("#language").select_option("en")
+        assert "unexplained stalls" in hover(page, "time", 12_345)
+        total = page.evaluate("view.runs[0].segments[0].total")
+        assert total == pytest.approx(run.wall_ms / 1000, rel=0.01)
+        ink(page, "shares")
+        sums = page.evaluate("Object.fromEntries(charts.shares.books.sums.entries().map("
+                             "([name, ms]) => [name, ms.reduce((a, b) => a + b)]))")  # fmt: skip
+        assert sum(sums.values()) == pytest.approx(run.wall_ms, rel=0.01)
+        assert sums["step"] == pytest.approx(run.spent["step"], rel=0.02)
+        keep_screenshot(page, "thinned")
+
+
+def test_a_page_that_holds_every_iteration_does_not_speak_of_it(browser):
+    nanogpt_log()
+    with open_page(browser, report("train.log")) as page:
+        assert page.locator("#thinned").inner_text() == ""
 
 
 def test_the_lowest_and_highest_row_behind_every_pixel_is_drawn(browser):

@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +18,12 @@ import pytest
 import torch
 
 from helpers import prepare_tiny, records, tiny_args, train_tiny
-from stepglass import checkpoint_dir, device, replicas, startup
+from stepglass import checkpoint_dir, device, helper_process, replicas, startup
 from stepglass.command_line import read_command_line, resolve
 from stepglass.evaluate import Windows, rows_at_once
+from stepglass.helper_process import Channel, NoAnswer, Patience
 from stepglass.models.choice import shape_of
+from stepglass.optim import MuonAdamW
 from test_resume import digest, evaluations, losses, resume, stop_after
 
 PARENT, GROUP = 1, 2  # fields of a process's status, after its name
@@ -142,7 +147,7 @@ def test_a_helper_is_forked_while_no_other_thread_is_at_work(threads, monkeypatc
     other = threading.Thread(target=hashlib.sha256, args=(data,))  # without Python's lock
     monkeypatch.setattr(os, "fork", fork)
     monkeypatch.setattr(device, "pick_replicas", start_another)
-    monkeypatch.setattr(replicas, "SLEEP_WITHIN_S", 60)
+    monkeypatch.setattr(helper_process, "SLEEP_WITHIN_S", 60)
     threads(2)
     assert train_tiny(max_iters=1) == 0
     assert alive == [False]
@@ -179,15 +184,6 @@ def test_memory_that_runs_out_in_a_helper_is_named(name, threads, monkeypatch, c
     assert "ran out of memory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["backward", "update"])
-@pytest.mark.usefixtures("no_child_is_left")
-def test_a_helper_that_dies_ends_the_run_with_its_name(name, threads, monkeypatch, capsys):
-    threads(2)
-    fail_in_helper(monkeypatch, name, lambda: os.kill(os.getpid(), signal.SIGKILL))
-    assert train_tiny() == 1
-    assert "a replica of the model ended, exit code -9" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("no_child_is_left")
 def test_where_a_helper_cannot_be_started_one_model_is_trained(threads, monkeypatch, capsys):
     threads(3)
@@ -212,8 +208,8 @@ def test_where_a_helper_cannot_be_started_one_model_is_trained(threads, monkeypa
 def test_a_log_that_cannot_be_opened_ends_the_helpers(threads, monkeypatch):
     threads(2)
 
-    def refuse(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
+    def refuse(*where: object) -> None:
+        raise PermissionError(13, "Permission denied", "run.jsonl")
 
     monkeypatch.setattr(startup, "RunLogWriter", refuse)
     assert train_tiny() == 2
@@ -250,19 +246,265 @@ def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, ca
     assert losses("out") == losses("plain")
 
 
+# -- replicas that are lost ---------------------------------------------------------------------
+
+LOSSY = {"dropout": 0.2, "max_iters": 6, "eval_interval": 2, "batch_size": 4}
+LOST_AT = 3  # the update under way; evaluations are at 2 and 4
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def hang() -> None:
+    while True:
+        time.sleep(1)
+
+
+def ask_to_stop_and_stop() -> None:
+    os.kill(os.getppid(), signal.SIGTERM)
+    stop()
+
+
+def lose_helper(monkeypatch, name: str, failure, step: int = LOST_AT) -> None:
+    """Replica 1 fails on its way into a method, in the update of a step or in what follows it. The
+    middle of an update is `step`."""
+    owner = MuonAdamW if name == "step" else replicas.Replica
+    real, real_backward = getattr(owner, name), replicas.Replica.backward
+    trainer, seen = os.getpid(), []
+
+    def note_step(self, rows, number, seed):
+        seen.append((self.number, *seed[1:]))  # without a step in the warm-up
+        return real_backward(self, rows, number, seed)
+
+    def fail(self, *arguments):
+        if name == "backward":
+            seen.append((self.number, *arguments[2][1:]))
+        if os.getpid() != trainer and (1, step) in seen:
+            failure()
+        return real(self, *arguments)
+
+    monkeypatch.setattr(replicas.Replica, "backward", note_step)
+    monkeypatch.setattr(owner, name, fail)
+
+
+@pytest.fixture
+def short_patience(monkeypatch):
+    monkeypatch.setattr(replicas, "WITHIN_S", 2.0)
+    monkeypatch.setattr(replicas, "WITHIN_TIMES", 0)
+    monkeypatch.setattr(helper_process, "END_WITHIN_S", 0.5)
+
+
+def saved_step(out_dir: str = "parts") -> int:
+    return checkpoint_dir.step_of(checkpoint_dir.committed(Path(out_dir))[0])
+
+
+def assert_going_on_changes_nothing() -> None:
+    """After a loss in `parts`: the run ends in the bits of one that was never broken."""
+    assert train_tiny(**LOSSY, out_dir="whole") == 0
+    assert resume("parts") == 0
+    assert digest("parts") == digest("whole")
+    assert losses("parts") == losses("whole")
+    assert evaluations("parts") == evaluations("whole")
+
+
+ENDED = r"\) ended, exit code -9; if there was too little memory, lower --batch_size"
+STOPPED = r"\), stopped, gave no answer within 2\.0s and was killed; something has stopped it"
+HUNG = r"\), asleep, gave no answer within 2\.0s and was killed; if memory is short, lower .*"
+GO_ON = r"newest checkpoint: \S+; go on with: stepglass train --out_dir=parts --init_from=resume\n"
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [(die, ENDED), (stop, STOPPED), (hang, HUNG)],
+    ids=["dies", "stopped", "hangs"],
+)
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("backward", LOST_AT),
+        ("add_up", LOST_AT),
+        ("update", LOST_AT + 1),  # it had not begun: its part was done in its place
+        ("score", LOST_AT + 1),
+    ],
+)
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_a_lost_replica_ends_the_run_with_its_last_whole_update(
+    name, saved, failure, words, threads, monkeypatch, capsys
+):
+    threads(2)
+    with monkeypatch.context() as patch:
+        lose_helper(patch, name, failure)
+        assert train_tiny(**LOSSY, out_dir="parts") == 1
+    error = capsys.readouterr().err
+    assert re.fullmatch(rf"error: replica 1 of the model \(process \d+{words}; {GO_ON}", error)
+    assert saved_step() == saved
+    assert records("end", "parts")[-1]["reason"] == "failed"
+    assert_going_on_changes_nothing()
+
+
+@pytest.mark.parametrize("failure", [die, hang])
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_an_update_that_is_torn_is_not_saved(failure, threads, monkeypatch, capsys):
+    threads(2)
+    with monkeypatch.context() as patch:
+        lose_helper(patch, "step", failure)
+        assert train_tiny(**LOSSY, out_dir="parts") == 1
+    error = capsys.readouterr().err
+    torn = "the weights after 3 updates were half changed and are not saved"
+    assert re.search(rf"; {torn}; {GO_ON}", error)
+    assert saved_step() < LOST_AT
+    assert_going_on_changes_nothing()
+
+
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_an_update_that_is_torn_before_anything_was_saved_says_so(threads, monkeypatch, capsys):
+    threads(2)
+    lose_helper(monkeypatch, "step", die, step=0)
+    assert train_tiny() == 1
+    assert capsys.readouterr().err.endswith("not saved; no checkpoint had been saved yet\n")
+    assert checkpoint_dir.committed(Path("out")) == []
+
+
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_a_replica_stopped_halfway_through_an_update_may_finish_it(threads, monkeypatch, capsys):
+    threads(2)
+    with monkeypatch.context() as patch:
+        lose_helper(patch, "step", stop)
+        assert train_tiny(**LOSSY, out_dir="parts") == 1
+    assert re.search(STOPPED, capsys.readouterr().err)
+    assert saved_step() == LOST_AT + 1
+    assert_going_on_changes_nothing()
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("backward", LOST_AT),
+        ("add_up", LOST_AT),
+        ("update", LOST_AT + 1),
+        ("step", LOST_AT + 1),
+        ("score", LOST_AT + 1),
+    ],
+)
+@pytest.mark.usefixtures("no_child_is_left")
+def test_a_signal_is_heard_while_a_replica_is_waited_for(name, saved, threads, monkeypatch, capsys):
+    threads(2)
+    monkeypatch.setattr(replicas, "GRACE_S", 0.5)
+    with monkeypatch.context() as patch:
+        lose_helper(patch, name, ask_to_stop_and_stop)
+        assert train_tiny(**LOSSY, out_dir="parts") == 0
+    assert f"stopped by SIGTERM after {saved} updates" in capsys.readouterr().out
+    assert saved_step() == saved
+    assert records("end", "parts")[-1]["reason"] == "signal"
+    assert_going_on_changes_nothing()
+
+
+@pytest.mark.usefixtures("no_child_is_left")
+def test_a_signal_is_heard_while_a_replica_is_waited_for_in_the_warm_up(
+    threads, monkeypatch, capsys
+):
+    threads(2)
+    monkeypatch.setattr(replicas, "GRACE_S", 0.5)
+    fail_in_helper(monkeypatch, "backward", ask_to_stop_and_stop)
+    assert train_tiny() == 0
+    said = capsys.readouterr().out
+    assert "stopped, gave no answer after the run was asked to stop and was killed" in said
+    assert "stopped by SIGTERM after 0 updates" in said
+
+
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_a_replica_that_hangs_from_the_start_ends_the_run(threads, monkeypatch, capsys):
+    threads(3)
+    fail_in_helper(monkeypatch, "backward", hang)
+    assert train_tiny(batch_size=6) == 1
+    assert re.search(HUNG, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_the_end_of_a_run_waits_for_no_replica(number, threads, monkeypatch):
+    threads(2)
+    real = replicas.Replicas.close
+
+    def close(self):
+        for pid in processes(PARENT, os.getpid()):
+            if pid not in before:
+                os.kill(pid, number)
+        real(self)
+
+    before = processes(PARENT, os.getpid())
+    monkeypatch.setattr(replicas.Replicas, "close", close)
+    assert train_tiny() == 0
+
+
+@pytest.mark.usefixtures("no_child_is_left", "short_patience")
+def test_a_batch_that_nobody_takes_is_not_waited_for(threads, monkeypatch, capsys):
+    """It is larger than what a pipe holds."""
+    threads(2)
+    real = replicas.Replicas.backward
+
+    def backward(self, micro_batches, seed):
+        if seed[1:] == (1,):
+            os.kill(self._helpers[0]._pid, signal.SIGSTOP)
+        return real(self, micro_batches, seed)
+
+    settings = {"batch_size": 16, "gradient_accumulation_steps": 16, "block_size": 256}
+    with monkeypatch.context() as patch:
+        patch.setattr(replicas.Replicas, "backward", backward)
+        assert train_tiny(**settings, max_iters=2, eval_iters=1, out_dir="parts") == 1
+    assert re.search(STOPPED, capsys.readouterr().err)
+    assert saved_step() == 1
+
+
+def test_half_a_message_is_not_waited_for():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        channel = Channel(ours)
+        theirs.send(helper_process.LENGTH.pack(10) + b"half")
+        with pytest.raises(NoAnswer):
+            channel.receive(Patience(0.2, 0.2, lambda: False))
+
+
+@pytest.mark.parametrize(
+    ("own_s", "name", "is_stopping", "expected_s"),
+    [
+        (0.02, "backward", False, 60),
+        (10.0, "backward", False, 200),  # twenty times replica 0's
+        (10.0, "compile", False, 1800),
+        (200.0, "compile", False, 4000),
+        (0.02, "backward", True, 5),
+        (10.0, "backward", True, 10),
+        (3600.0, "backward", True, 30),  # replica 0 itself was stopped for an hour
+    ],
+)
+def test_patience_is_measured_by_what_replica_0_took(own_s, name, is_stopping, expected_s):
+    few = replicas.Replicas.__new__(replicas.Replicas)
+    few._to_compile, few.is_stopping = {"compile"}, lambda: is_stopping
+    patience = few._patience(name, own_s)
+    for _ in range(expected_s):
+        patience.spend(1.0)
+    with pytest.raises(NoAnswer):
+        patience.spend(1.0)
+
+
 # -- signals, in real processes -----------------------------------------------------------------
 
 
 class Run:
     """A run with two replicas, in a process group of its own."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, program: Sequence[str] = ("-m", "stepglass"), **settings: object) -> None:
         argv = [
             "train",
             *tiny_args(max_iters=10**6, eval_interval=10**6, compile=False, **settings),
         ]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stepglass", *argv],
+            [sys.executable, *program, *argv],
             env=os.environ | {"OMP_NUM_THREADS": "2"},
             start_new_session=True,
             stdout=subprocess.PIPE,
@@ -317,6 +559,68 @@ def test_a_helper_holds_none_of_the_files_of_the_run():
     run.rest()
     assert not [path for path in held if str(Path("out").resolve()) in path]
     assert len(held) == 4  # standard input, output and errors, and the pipe
+
+
+def test_a_signal_ends_a_run_whose_replica_is_stopped():
+    run = Run()
+    [helper] = set(run.group()) - {run.process.pid}
+    os.kill(helper, signal.SIGSTOP)
+    time.sleep(1.0)  # the run waits for it by now
+    os.kill(run.process.pid, signal.SIGTERM)
+    said = run.rest()
+    assert run.process.returncode == 0
+    updates = int(re.search(r"stopped by SIGTERM after (\d+) updates", said)[1])
+    assert [checkpoint_dir.step_of(p) for p in checkpoint_dir.committed(Path("out"))] == [updates]
+    assert run.group() == []
+
+
+def test_a_stopped_replica_does_not_survive_a_run_that_is_killed():
+    run = Run()
+    [helper] = set(run.group()) - {run.process.pid}
+    os.kill(helper, signal.SIGSTOP)
+    os.kill(run.process.pid, signal.SIGKILL)
+    try:
+        deadline = time.monotonic() + 30
+        while run.group() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert run.group() == []
+    finally:
+        for pid in run.group():
+            os.kill(pid, signal.SIGKILL)
+    run.rest()
+
+
+STOP_ALL_IN_ITERATION_7 = """
+import os, signal, sys, time
+from stepglass import cli, replicas
+
+replicas.WITHIN_S, replicas.WITHIN_TIMES = 1.5, 0
+real = replicas.Replica.backward
+
+def backward(self, rows, number, seed):
+    if self.number == 1 and seed[1:] == (7,):
+        time.sleep(0.2)  # replica 0 waits by now
+        os.killpg(0, signal.SIGSTOP)
+        time.sleep(0.2)  # and looks at the time before there is an answer
+    return real(self, rows, number, seed)
+
+replicas.Replica.backward = backward
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_a_run_that_is_stopped_as_a_whole_goes_on_however_long_that_was():
+    run = Run(["-c", STOP_ALL_IN_ITERATION_7])
+    while set(processes(GROUP, run.process.pid).values()) != {"T"}:
+        time.sleep(0.01)
+    time.sleep(2.5)  # longer than a helper is waited for
+    os.killpg(run.process.pid, signal.SIGCONT)
+    for line in run.process.stdout:
+        if line.startswith("iter 9"):
+            break
+    os.kill(run.process.pid, signal.SIGTERM)
+    assert "stopped by SIGTERM" in run.rest()
+    assert run.process.returncode == 0
 
 
 # -- how many -----------------------------------------------------------------------------------

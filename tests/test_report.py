@@ -5,6 +5,7 @@ import json
 import os
 import re
 import zlib
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from stepglass.explain.words import LANGUAGES
 from stepglass.logs import recognise, stretch
 from stepglass.report import pack, page, story, stream
 from stepglass.report.live import LiveRun
-from stepglass.report.rows import AllRows
+from stepglass.report.rows import AllRows, LiveRows
 from stepglass.report.stream import Place
 
 
@@ -39,6 +40,13 @@ def read(data: bytes) -> "recognise.Log":
     Path("run.jsonl").write_bytes(data)
     with open("run.jsonl", "rb") as file:
         return recognise.read(file, "run.jsonl", AllRows)
+
+
+def page_numbers(packed: dict[str, str], count: int) -> list[float]:
+    """What the page makes of a column, one that is a rule among them."""
+    if "from" in packed:
+        return [float(packed["from"]) + n * float(packed["step"]) for n in range(count)]
+    return plain_numbers(packed).tolist()
 
 
 def plain_numbers(packed: dict[str, str]) -> np.ndarray:
@@ -233,6 +241,7 @@ class Reader:
     def __init__(self) -> None:
         self.id: str | None = None
         self.segments: list[list[float]] = []
+        self.lines: list[list[float]] = []
         self.evals: list[list] = []
         self.story: dict = {}
         self.num_rows_sent = 0
@@ -247,7 +256,7 @@ class Reader:
 
     def take(self, name: str, data: dict) -> None:
         if name == "reset":
-            self.segments, self.evals = [], []
+            self.segments, self.lines, self.evals = [], [], []
         elif name == "story":
             self.story = data
         else:
@@ -255,11 +264,14 @@ class Reader:
             del self.segments[data["segment"] + 1 :]
             while len(self.segments) <= data["segment"]:
                 self.segments.append([])
+                self.lines.append([])
                 self.evals.append([])
-            rows, evals, _, _ = data["after"]
-            iters = plain_numbers(data["columns"]["iter"]).tolist() if data["count"] else []
-            self.segments[data["segment"]][rows:] = iters
-            self.evals[data["segment"]][evals:] = data["evals"]
+            number, after, count = data["segment"], data["after"], data["count"]
+            rows = bisect_right(self.lines[number], after)
+            for name, known in (("iter", self.segments[number]), ("line", self.lines[number])):
+                known[rows:] = page_numbers(data["columns"][name], count) if count else []
+            kept = [done for done in self.evals[number] if done[5] <= after]
+            self.evals[number] = kept + data["evals"]
 
 
 @pytest.fixture
@@ -330,7 +342,7 @@ def test_an_evaluation_a_resume_and_a_restart_reach_the_page_in_order(run_dir):
     append(run_dir, encoded([again, *(iteration(n) for n in range(30, 60))]))
     reader.receive(run)
     assert reader.segments == [list(range(40)), list(range(30, 60))]
-    assert reader.evals[0] == [[0, 3.0, 0.1, 2.9, 9.0]]
+    assert reader.evals[0] == [[0, 3.0, 0.1, 2.9, 9.0, 2]]
     fresh = Reader()
     fresh.receive(run)
     assert fresh.segments == reader.segments
@@ -446,6 +458,108 @@ def test_a_long_log_is_sent_in_pieces_of_bounded_size(run_dir, monkeypatch):
     reader = Reader()
     reader.receive(run)
     assert reader.segments == [list(range(20_000))]
+
+
+LONG = 12_000  # rows, where the bounds are lowered to this
+SPIKE = 7777
+
+
+@pytest.fixture
+def long_run(run_dir, monkeypatch) -> Path:
+    """A run that is longer than what is sent, and than what is kept."""
+    for name, value in (("OVERVIEW_ROWS", 800), ("NEW_ROWS", 50), ("DETAIL_ROWS", 400)):
+        monkeypatch.setattr(f"stepglass.report.live.{name}", value)
+    monkeypatch.setattr("stepglass.report.live.PIECE", 1 << 16)
+    monkeypatch.setattr("stepglass.report.live.MARK_BYTES", 1 << 12)
+    monkeypatch.setattr(LiveRows, "most_rows", 2000)
+    records = [iteration(n, loss=2 + n % 1000 / 1000) for n in range(LONG)]
+    records[SPIKE] |= {"loss": 9.0, "wall_ms": 700.0}
+    append(run_dir, encoded(records))
+    return run_dir
+
+
+def test_a_long_run_is_sent_as_an_overview_with_its_spikes(long_run):
+    run, reader = LiveRun(long_run), Reader()
+    while run.advance():
+        pass
+    reader.receive(run)
+    assert reader.num_rows_sent <= 800
+    assert SPIKE in reader.segments[0]
+    assert [reader.segments[0][0], reader.segments[0][-1]] == [0, LONG - 1]
+    append(long_run, encoded([iteration(n) for n in range(LONG, LONG + 30)]))
+    reader.receive(run)
+    assert reader.segments[0][-31:] == list(range(LONG - 1, LONG + 30))  # what is new is whole
+
+
+def test_a_page_sees_a_long_run_while_it_is_being_read_and_gets_no_more_for_it(long_run):
+    run, reader = LiveRun(long_run), Reader()
+    counts = []
+    while True:
+        is_more = run.advance()
+        for event in run.events(reader.id):
+            reader.take(event.name, json.loads(event.data))
+            reader.id = event.id
+        counts.append(reader.num_rows_sent)
+        if not is_more:
+            break
+    assert len(set(counts)) > 5
+    assert counts[-1] < 2000
+    assert SPIKE in reader.segments[0]
+    assert reader.segments[0] == sorted(set(reader.segments[0]))
+
+
+def test_a_new_server_goes_on_with_a_page_that_has_an_overview(long_run):
+    run, reader = LiveRun(long_run), Reader()
+    reader.receive(run)
+    append(long_run, encoded([iteration(n) for n in range(LONG, LONG + 30)]))
+    reader.receive(LiveRun(long_run))
+    assert reader.segments[0] == sorted(set(reader.segments[0]))
+    assert reader.segments[0][-1] == LONG + 29
+    assert SPIKE in reader.segments[0]
+
+
+def detail_of(run: LiveRun, after: int, until: int) -> dict:
+    data = run.detail(0, after, until)
+    assert data is not None
+    message = json.loads(data)
+    packed = message["columns"]
+    return {name: page_numbers(column, message["count"]) for name, column in packed.items()}
+
+
+def test_looking_closer_shows_every_iteration_with_its_own_figures(long_run):
+    run = LiveRun(long_run)
+    while run.advance():
+        pass
+    found = detail_of(run, 5000, 5300)  # lines: the iteration before has one less
+    assert found["iter"] == list(range(5000, 5300))
+    assert found["loss"] == pytest.approx([2 + n % 1000 / 1000 for n in range(5000, 5300)])
+    assert found["line"] == list(range(5001, 5301))
+    wide = detail_of(run, 5000, 9000)  # more than is sent at once: thinned, but finer than before
+    assert 200 < len(wide["iter"]) <= 400
+    assert SPIKE in wide["iter"]
+    assert sum(wide["num"]) == 4000
+    assert run.detail(1, 0, 10) is None
+    assert run.detail(0, 10**9, 10**9 + 5) is None
+
+
+def test_looking_closer_at_a_file_that_is_another_one_now_shows_what_was_kept(long_run):
+    run = LiveRun(long_run)
+    while run.advance():
+        pass
+    (long_run / "run.jsonl").write_bytes(encoded([iteration(5)]))
+    assert len(detail_of(run, 5000, 5300)["iter"]) < 300
+
+
+def test_what_is_known_of_a_file_that_grows_for_long_stays_small(run_dir, monkeypatch):
+    monkeypatch.setattr("stepglass.report.live.MOST_MARKS", 40)
+    run, reader = LiveRun(run_dir), Reader()
+    for n in range(400):
+        append(run_dir, encoded([iteration(n)]))
+        run.advance()
+    assert len(run._marks) <= 41
+    assert len(run._lines) <= 41
+    reader.receive(run)
+    assert reader.segments == [list(range(400))]
 
 
 # -- the command ----------------------------------------------------------------------------------

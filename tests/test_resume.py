@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from helpers import MODEL, TEXT, prepare_tiny, story, train_tiny
-from stepglass import checkpoint, checkpoint_dir, startup, train
+from stepglass import checkpoint, checkpoint_dir, device, session, startup, train
 from stepglass.cli import main
 from stepglass.data import dataset
 from stepglass.session import RunState
@@ -351,11 +351,15 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
             "found",
         ),
         (
-            lambda: Path("out/config.json").write_text("[]"),
+            lambda: (shutil.rmtree("out/ckpt"), Path("out/config.json").write_text("[]")),
             [],
             "expected a JSON object of settings, found list",
         ),
-        (lambda: Path("out/config.json").write_text("{"), [], "out/config.json: cannot be read"),
+        (
+            lambda: (shutil.rmtree("out/ckpt"), Path("out/config.json").write_text("{")),
+            [],
+            "out/config.json: cannot be read",
+        ),
     ],
 )
 def test_what_cannot_be_resumed_is_refused_and_nothing_starts_over(spoil, flags, message, capsys):
@@ -366,6 +370,66 @@ def test_what_cannot_be_resumed_is_refused_and_nothing_starts_over(spoil, flags,
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_checkpoint_is_usable_by_itself(capsys):
+    """A folder that was deleted and made again by the writer once lacked settings and tokenizer."""
+    train_tiny()
+    for path in Path("out").iterdir():
+        if path.name != "ckpt":
+            path.unlink()
+    capsys.readouterr()
+    assert main(["sample", "out", "--prompt=To be", "--max_new_tokens=5"]) == 0
+    assert capsys.readouterr().out.startswith("To be")
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 0
+    assert checkpoint.load(checkpoint_dir.committed(Path("out"))[0]).step == 9
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"n_layer": 2,'])
+def test_damaged_settings_are_taken_from_the_newest_checkpoint(damage):
+    train_tiny()
+    Path("out/config.json").write_text(damage)
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 0
+    assert json.loads(Path("out/config.json").read_text())["n_embd"] == 16
+
+
+def test_the_alphabet_is_the_checkpoints_own(capsys):
+    """A flipped bit in the run's tokenizer.json once made it write another text."""
+    train_tiny()
+    assert main(["sample", "out", "--prompt=To", "--max_new_tokens=50"]) == 0
+    before = capsys.readouterr().out.rpartition("newest checkpoint")[2].split("\n", 1)[1]
+    tokenizer = json.loads(Path("out/tokenizer.json").read_text())
+    swapped = tokenizer["chars"] | {"a": tokenizer["chars"]["b"], "b": tokenizer["chars"]["a"]}
+    Path("out/tokenizer.json").write_text(json.dumps({"kind": "char", "chars": swapped}))
+    assert main(["sample", "out", "--prompt=To", "--max_new_tokens=50"]) == 0
+    assert capsys.readouterr().out == before
+
+
+def test_a_damaged_best_json_is_said_and_mended_from_the_checkpoint(monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        find_losses(patch, 5.0, 1.0, 2.0)
+        train_tiny(max_iters=6, always_save_checkpoint=True)
+    Path("out/best.json").write_text('{"dir": "step-0000')
+    find_losses(monkeypatch, 9.0)
+    capsys.readouterr()
+    assert main(["sample", "out", "--prompt=To"]) == 0
+    assert "note: taking the newest checkpoint: out/best.json: damaged" in capsys.readouterr().err
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 0
+    assert "warning: out/best.json: damaged" in capsys.readouterr().out
+    best = checkpoint_dir.best(Path("out"))
+    assert best is not None
+    assert (best.name[:13], best.val_loss) == ("step-00000003", 1.0)
+
+
+@pytest.mark.parametrize("key", ["cpu", "cpu_capability", "math"])
+def test_another_processor_is_named(key, monkeypatch, capsys):
+    train_tiny(max_iters=3)
+    capsys.readouterr()
+    real = device.processor()
+    monkeypatch.setattr(session, "processor", lambda: {**real, key: "another"})
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=6"]) == 0
+    note = f"note: not the same bits as an unbroken run: {key} was {real[key]}, is another"
+    assert note in capsys.readouterr().out
 
 
 def test_other_data_with_the_same_vocabulary_is_refused(capsys):

@@ -5,11 +5,12 @@ import math
 from pathlib import Path
 
 from stepglass import runlog
+from stepglass.fileops import Folder
 from stepglass.runlog import RunLogWriter
 
 
 def test_records_come_back_in_order():
-    log = RunLogWriter(Path("run.jsonl"))
+    log = RunLogWriter(Folder.open(Path()))
     for number in range(100):
         log.write({"kind": "iter", "iter": number})
     log.close()
@@ -26,7 +27,7 @@ def test_numbers_that_are_not_json_become_null():
 def test_half_a_line_is_passed_over_and_the_next_record_starts_on_its_own():
     path = Path("run.jsonl")
     path.write_text('{"kind":"iter","iter":1}\n{"kind":"it')
-    log = RunLogWriter(path)
+    log = RunLogWriter(Folder.open(Path()))
     log.write({"kind": "iter", "iter": 2})
     log.close()
     assert [r["iter"] for r in runlog.read(path)] == [1, 2]
@@ -38,7 +39,7 @@ def test_foreign_lines_are_passed_over():
 
 
 def test_a_flush_puts_everything_on_disk_at_once():
-    log = RunLogWriter(Path("run.jsonl"))
+    log = RunLogWriter(Folder.open(Path()))
     log.write({"kind": "iter", "iter": 1})
     log.flush()
     assert [r["iter"] for r in runlog.read(Path("run.jsonl"))] == [1]
@@ -49,7 +50,7 @@ def test_a_disk_that_fails_is_remembered_and_does_not_raise():
     Path("run.jsonl").mkdir()
     log = RunLogWriter.__new__(RunLogWriter)
     log._heal_torn_line = lambda: None  # type: ignore[method-assign]
-    log.__init__(Path("run.jsonl"))  # type: ignore[misc]
+    log.__init__(Folder.open(Path()))  # type: ignore[misc]
     log.write({"kind": "iter"})
     log.close()
     assert log.failure == "run.jsonl: is a directory"

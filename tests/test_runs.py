@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import prepare_tiny, train_tiny
+from helpers import open_run, prepare_tiny, train_tiny
 from stepglass import checkpoint_dir, lock
 from stepglass.cli import main
-from stepglass.lock import RunLock
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +54,9 @@ def test_damage_is_found_by_size_at_once_and_by_hash_with_verify(capsys):
 
 
 def test_a_run_going_on_is_told_from_one_that_was_killed(capsys):
-    held = RunLock(Path("work/first"))
+    held = open_run(Path("work/first"))
     assert re.match(r"work/first: running \(process \d+ on .+\)", listed(capsys, "work")[1][0])
-    held.release()
+    held.close()
     log = Path("work/first/run.jsonl")
     log.write_bytes(log.read_bytes().rsplit(b"\n", 2)[0] + b"\n")  # no `end`
     assert listed(capsys, "work")[1][0].startswith("work/first: killed, step 6 of 6")
@@ -76,7 +75,7 @@ def test_looking_does_not_keep_a_run_from_beginning():
         reader.start()
     try:
         for _ in range(100):
-            RunLock(Path("work/first")).release()
+            open_run(Path("work/first")).close()
     finally:
         done.set()
         for reader in readers:
@@ -105,4 +104,4 @@ def test_a_hostile_run_directory_is_listed_without_harm(capsys):
     (bad / "config.json").write_text("[1]")
     code, lines, _ = listed(capsys, "work")
     assert code == 0
-    assert "work/?[31mred: no log" in lines
+    assert "work/?[31mred: no log, best.json is damaged" in lines

@@ -9,14 +9,13 @@ import pytest
 import torch
 
 from disks import HookedDisk
-from helpers import prepare_tiny, records, train_tiny
+from helpers import open_run, prepare_tiny, records, train_tiny
 from stepglass import checkpoint, checkpoint_dir, saver
 from stepglass.checkpoint_dir import Retention
 from stepglass.config import TrainConfig
 from stepglass.device import pick
 from stepglass.fileops import FileOps
 from stepglass.hostcopy import Copy, SharedCopy
-from stepglass.lock import RunLock
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver, SaveRequest
 
@@ -40,19 +39,19 @@ class Gate:
 
 @pytest.fixture
 def make_saver():
-    RUN.mkdir()
     made: list[Any] = []
 
     def make(disk: FileOps | None = None, device: Any = DEVICE) -> Saver:
-        log, lock = RunLogWriter(RUN / "run.jsonl"), RunLock(RUN)
-        made.append((Saver(RUN, device, lock, log, Retention(), disk), log, lock))
+        run = open_run(RUN)
+        log = RunLogWriter(run.folder, run.check)
+        made.append((Saver(run, device, log, Retention(), disk), log, run))
         return made[-1][0]
 
     yield make
-    for writer, log, lock in made:
+    for writer, log, run in made:
         writer.close()
         log.close()
-        lock.release()
+        run.close()
 
 
 def files(value: float) -> checkpoint.Files:
@@ -151,7 +150,7 @@ def test_the_checkpoint_a_run_was_resumed_from_stays(make_saver):
         writer.save(files(float(step)), request(step))
         writer.wait()
         if step == 1:
-            writer.trust(checkpoint_dir.committed(RUN)[0])  # by a relative path
+            writer.trust(checkpoint_dir.committed(RUN)[0].name)
     writer.is_tidy.wait(60)
     assert [checkpoint.load(path).step for path in checkpoint_dir.committed(RUN)] == [5, 4, 1]
 
@@ -279,9 +278,9 @@ def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
     slow = threading.Event()
     real = FileOps.create
 
-    def create(self, path):
+    def create(self, folder, name):
         slow.wait(0.2)
-        return real(self, path)
+        return real(self, folder, name)
 
     monkeypatch.setattr(FileOps, "create", create)
     train_tiny(max_iters=4, eval_interval=1, always_save_checkpoint=True)

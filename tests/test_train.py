@@ -324,8 +324,8 @@ def test_a_checkpoint_that_was_only_read_is_not_to_blame(monkeypatch):
 
 
 def test_a_folder_made_for_a_run_that_cannot_begin_is_taken_away(monkeypatch, capsys):
-    def full(path):
-        raise OSError(28, "No space left on device", str(path))
+    def full(folder, check):
+        raise OSError(28, "No space left on device", str(folder.path))
 
     monkeypatch.setattr(startup, "RunLogWriter", full)
     assert train_tiny(out_dir="new/run") == 2
@@ -439,7 +439,7 @@ def test_only_improvements_are_saved_when_asked_and_the_last_state(monkeypatch):
     saved = [(r["iter"], r["is_best"]) for r in records("checkpoint")]
     assert saved == [(2, True), (6, True), (8, False)]
     best = json.loads(Path("out/best.json").read_text())
-    assert best == {"dir": "step-00000006-000002", "val_loss": 2.0}
+    assert (best["dir"], best["val_loss"]) == ("step-00000006-000002", 2.0)
 
 
 def test_the_newest_two_and_the_best_remain(monkeypatch):
@@ -454,10 +454,10 @@ def fail_to_create(monkeypatch, *steps: int) -> None:
     """A disk that is full whenever one of these steps is saved."""
     real = FileOps.create
 
-    def create(self, path):
-        if any(f"step-{step:08d}" in str(path) for step in steps):
+    def create(self, folder, name):
+        if any(f"step-{step:08d}" in str(folder.path) for step in steps):
             raise OSError(28, "No space left on device")
-        return real(self, path)
+        return real(self, folder, name)
 
     monkeypatch.setattr(FileOps, "create", create)
 
@@ -568,11 +568,11 @@ def test_the_last_best_is_tried_again_as_the_best(monkeypatch, capsys):
     """A first try that failed once left best.json at an older step."""
     real, failures = FileOps.create, []
 
-    def create(self, path):
-        if "step-00000006" in str(path) and not failures:
-            failures.append(path)
+    def create(self, folder, name):
+        if "step-00000006" in str(folder.path) and not failures:
+            failures.append(name)
             raise OSError(5, "Input/output error")
-        return real(self, path)
+        return real(self, folder, name)
 
     monkeypatch.setattr(FileOps, "create", create)
     script_losses(monkeypatch, 5.0, 3.0, 1.0)

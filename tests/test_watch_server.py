@@ -24,11 +24,11 @@ from typing import Any
 
 import pytest
 
-from helpers import command, prepare_tiny, tiny_args
+from helpers import command, open_run, prepare_tiny, tiny_args
 from stepglass.cli import main
 from stepglass.errors import ConfigError, LogError
-from stepglass.lock import RunLock
 from stepglass.report.live import LiveEvent, LiveRun
+from stepglass.report.rows import LiveRows
 from stepglass.watch import address, beside, server
 from stepglass.watch import command as watch_command
 from stepglass.watch.beside import Beside
@@ -78,6 +78,9 @@ class FakeRun:
         self.num_glances += 1
         is_behind = after != str(self.num_read - 1)
         return is_behind or self.num_read < len(self.lines) or self.is_broken
+
+    def detail(self, segment: int, after: int, until: int) -> bytes | None:
+        return b"[%d,%d,%d]" % (segment, after, until) if segment == 0 else None
 
     def events(self, after: str | None) -> list[LiveEvent]:
         start = int(after) + 1 if after and after.isdecimal() else 0
@@ -438,6 +441,11 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(locked):
         assert locked.ask(path, Cookie=f"x=y; {cookie}; z=1").status in (200, 204)
 
 
+def test_rows_are_not_shown_without_the_token_either(locked):
+    answer = locked.ask("/run/0/rows?segment=0&after=0&until=9")
+    assert (answer.status, answer.body[:4]) == (403, b"this")
+
+
 def test_a_wrong_token_opens_nothing(locked):
     token = locked.rules.key.token
     for wrong in ("", "x", token[:-1], token + "x", "%00", "\xff" * 22):
@@ -653,6 +661,60 @@ def test_a_real_run_is_streamed_as_it_grows():
             wait_for_rows(stream, 1)
 
 
+def test_a_page_that_looks_closer_gets_the_rows_of_some_lines(live):
+    address = "/run/0/rows?segment=0&after=5&until=90"
+    assert live.ask(address).status == 404  # it has no stream: nobody looks
+    with live.stream() as stream:
+        stream.events(1)
+        answer = live.ask(address)
+        assert (answer.status, answer.body) == (200, b"[0,5,90]")
+        assert answer.headers["content-type"] == "application/json"
+        assert live.ask(address.replace("segment=0", "segment=7")).status == 404
+        assert live.ask(address.replace("run/0", "run/9")).status == 404
+        assert live.ask(address, Host="evil.example").status == 403
+        assert live.ask(address, Sec_Fetch_Site="cross-site").status == 403
+        assert live.ask(address, "POST").status == 405
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "segment=0&after=0",
+        "segment=0&after=9&until=9",
+        "segment=0&after=9&until=1",
+        "segment=-1&after=0&until=9",
+        "segment=0&after=0&until=1e9",
+        "segment=0&after=0&until=" + "9" * 16,
+        "segment=x&after=0&until=9",
+        "segment=0&after=%D9%A1&until=9",
+        "segment=0&after=0&until=9%0A",
+    ],
+)
+def test_rows_are_asked_for_with_numbers_or_not_at_all(live, query):
+    with live.stream() as stream:
+        stream.events(1)
+        answer = live.ask(f"/run/0/rows?{query}")
+        assert answer.status == 400
+        assert_dressed(answer)
+
+
+def test_every_iteration_of_a_long_run_can_be_asked_for(monkeypatch):
+    monkeypatch.setattr("stepglass.report.live.OVERVIEW_ROWS", 500)
+    monkeypatch.setattr("stepglass.report.live.NEW_ROWS", 50)
+    monkeypatch.setattr(LiveRows, "most_rows", 1000)
+    write_run("out", *(iteration(n) for n in range(6000)))
+    with Live() as live:
+        live.make_run = LiveRun
+        with live.stream() as stream:
+            event = stream.events(2)[-1]
+            assert json.loads(event["data"])["count"] < 600
+            answer = live.ask("/run/0/rows?segment=0&after=3000&until=3100")
+            found = json.loads(answer.body)
+            assert (found["after"], found["until"], found["count"]) == (3000, 3100, 100)
+            assert "num" not in found["columns"]  # each stands for itself alone
+
+
 def wait_for_rows(stream: Stream, count: int) -> None:
     while True:
         (event,) = stream.events(1)
@@ -684,11 +746,11 @@ def test_a_single_run_is_listed_under_0_even_before_it_exists(live):
     unknown = {"step": None, "max_iters": None, "best_val_loss": None}
     assert listed(live) == [entry | unknown]
     write_run("out", {"kind": "iter", "iter": 399}, {"kind": "eval", "iter": 400}, max_iters=2000)
-    Path("out/best.json").write_text('{"val_loss": 1.9}')
+    Path("out/best.json").write_text('{"dir": "step-00000400-000001", "val_loss": 1.9}')
     known = {"step": 400, "max_iters": 2000, "best_val_loss": 1.9}
-    run_lock = RunLock(Path("out"))
+    run_lock = open_run(Path("out"))
     assert listed(live) == [entry | known | {"state": "running"}]
-    run_lock.release()
+    run_lock.close()
     assert listed(live) == [entry | known | {"state": "killed"}]
 
 
@@ -842,7 +904,7 @@ def account(uid: int, shell: str = "/bin/bash", home: str = "/") -> pwd.struct_p
         ([account(0), account(33)], False),
         ([account(65534, "/usr/sbin/nologin")], False),
         ([account(1001, "/bin/false")], False),
-        ([account(1001, home="/nonexistent")], False),
+        ([account(1001, home="no-such-home")], False),
     ],
 )
 def test_a_token_is_asked_for_where_somebody_else_can_log_in(monkeypatch, others, is_asked):
@@ -1000,7 +1062,7 @@ def test_a_page_that_was_never_announced_ends_in_silence():
     assert said == []
 
 
-@pytest.mark.parametrize("program", ["/nonexistent", "/bin/false", "/bin/cat"])
+@pytest.mark.parametrize("program", ["./no-such-program", "/bin/false", "/bin/cat"])
 def test_a_page_that_cannot_start_is_one_warning(monkeypatch, program):
     monkeypatch.setattr(sys, "executable", program)
     monkeypatch.setattr(beside, "START_S", 2.0)

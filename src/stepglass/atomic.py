@@ -7,23 +7,24 @@ name.
 
 import json
 import os
-import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from stepglass.fileops import FileOps
+from stepglass import fileops
+from stepglass.fileops import FileOps, Folder, temporary_name
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to that becomes `path` when the block ends well, and vanishes when it does
-    not.
+    not. A symlink at `path` is replaced, not followed.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    temporary = path.with_name(temporary_name(path.name))
+    temporary.unlink(missing_ok=True)
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -31,15 +32,18 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    FileOps().fsync_directory(path.parent)
+    with Folder.open(path.parent) as folder:
+        FileOps().fsync_directory(folder)
 
 
-def remove_stale(folder: Path) -> None:
-    """Remove temporary files of processes that were killed while they wrote here."""
-    for path in folder.glob(".*.tmp-*"):
-        pid = path.name.rpartition("-")[2]
-        if pid.isdecimal() and not _is_alive(int(pid)):
-            path.unlink(missing_ok=True)
+def remove_stale(folder: Folder, names: Collection[str]) -> None:
+    """Remove temporary files, of these names, of processes that were killed while they wrote."""
+    for found in folder.names():
+        for name in names:
+            pid = found.removeprefix(f".{name}.tmp-")
+            is_ours = pid != found and pid.isdecimal() and folder.is_file(found)
+            if is_ours and not _is_alive(int(pid)):
+                FileOps().unlink(folder, found)
 
 
 def _is_alive(pid: int) -> bool:
@@ -64,13 +68,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a regular file: a pipe would wait for ever, a device might never end."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("not a regular file")
-    if status.st_size > max_bytes:
-        raise ValueError(f"larger than {max_bytes} bytes")
-    return path.read_bytes()
+    """The bytes of a regular file. Raises OSError or ValueError."""
+    # Opened first and looked at then, so that what is looked at is what is read.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    return fileops.read_regular(os.open(path, flags), max_bytes)
 
 
 def read_json(path: Path, max_bytes: int = 1 << 28) -> Any:

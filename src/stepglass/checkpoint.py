@@ -38,6 +38,8 @@ DTYPE_NAMES = {
     torch.bool: "BOOL",
 }
 
+MT19937_WORDS = 624
+
 Files = dict[str, dict[str, Tensor]]  # file name -> tensor name -> tensor
 
 
@@ -50,6 +52,7 @@ class Snapshot:
     optim: dict[str, Tensor]
     rng: dict[str, Tensor]
     state: dict[str, Any]  # counters, settings, data fingerprint, environment
+    tokenizer: dict[str, Any] | None  # None in a checkpoint of the first versions
 
 
 # -- what goes in -------------------------------------------------------------------------------
@@ -142,6 +145,8 @@ def load_rng(tensors: dict[str, Tensor]) -> None:
     has_gauss, gauss = tensors["python.gauss"].tolist()
     random.setstate((3, tuple(tensors["python"].tolist()), gauss if has_gauss else None))
     *keys, position, has_cached = tensors["numpy"].tolist()
+    if not 0 <= position <= len(keys) == MT19937_WORDS:  # NumPy would read beyond its memory
+        raise ValueError(f"NumPy's generator: {len(keys)} words, position {position}")
     np.random.set_state(
         (
             "MT19937",
@@ -275,11 +280,24 @@ def load(path: Path) -> Snapshot:
             safetensors.torch.load(contents.pop(name)) for name in checkpoint_dir.FILES[:3]
         )
         state = atomic.parse_json(contents["state.json"])
-        if state["step"] != manifest["step"]:
-            raise ValueError("state.json is of another step")
+        if not isinstance(state, dict) or state.get("step") != manifest["step"]:
+            raise ValueError("state.json is not of this step")
+        has_tokenizer = "tokenizer.json" in contents
+        codec = atomic.parse_json(contents["tokenizer.json"]) if has_tokenizer else None
+        for name, tensor in model.items():
+            if not tensor.isfinite().all():
+                raise ValueError(f"{name} holds weights that are not finite")
     except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{path}: cannot be read: {error}") from error
-    return Snapshot(manifest["step"], model, optim, rng, state)
+    return Snapshot(manifest["step"], model, optim, rng, state, codec)
+
+
+def newest_path(run_dir: Path) -> Path | None:
+    """The newest checkpoint that is whole, if there is one."""
+    try:
+        return newest(run_dir, lambda line: None)[0]
+    except CheckpointError:
+        return None
 
 
 def newest(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import stepglass
 from stepglass.errors import ConfigError, StepglassError, os_reason
-from stepglass.units import printable
+from stepglass.units import one_line, printable
 
 if TYPE_CHECKING:
     from stepglass.clock import PhaseClock
@@ -91,10 +91,19 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _refuse(message: str, exit_code: int) -> int:
-    one_line = " ".join(printable(message).splitlines())
     with suppress(OSError):  # the exit code says it too
-        print(f"error: {one_line}", file=sys.stderr, flush=True)
+        note(f"error: {message}")
     return exit_code
+
+
+def say(line: str) -> None:
+    """A line for whoever asked, fit for a terminal whatever is in it."""
+    print(one_line(line), flush=True)
+
+
+def note(line: str) -> None:
+    """The same beside the output."""
+    print(one_line(line), file=sys.stderr, flush=True)
 
 
 def wants_help(argv: list[str]) -> bool:
@@ -131,15 +140,14 @@ def _prepare(words: list[str], cfg: object) -> None:
         report = _Progress(stop)
         done = module.prepare(words, cfg, report)
         report.finish()
-    for note in done.notes:
-        print(f"note: {note}")
+    for remark in done.notes:
+        say(f"note: {remark}")
     splits = ", ".join(
         f"{name} {done.meta['splits'][name]['tokens']:,} tokens" for name in ("train", "val")
     )
-    print(
+    say(
         f"{done.folder}: {splits}, vocabulary {done.meta['vocab_size']:,} "
-        f"({done.meta['tokenizer']['kind']})",
-        flush=True,
+        f"({done.meta['tokenizer']['kind']})"
     )
 
 
@@ -251,7 +259,7 @@ def bench(argv: list[str]) -> None:
         print("\n".join(command.BENCH_SETTINGS.help_lines()))
         return
     names, given = command.BENCH_SETTINGS.parse(argv)
-    command.bench(names, command.BENCH_SETTINGS.build(given), lambda line: print(line, flush=True))
+    command.bench(names, command.BENCH_SETTINGS.build(given), say)
 
 
 def sample(argv: list[str]) -> None:
@@ -278,11 +286,9 @@ def sample(argv: list[str]) -> None:
 
     kind, _ = device.pick_type(cfg.device)
     if cfg.dtype not in ("auto", "float32") or cfg.compile:
-        print("note: sampling is in float32 and not compiled", file=sys.stderr)
+        note("note: sampling is in float32 and not compiled")
     run_dir = Path(words[0] if words else cfg.out_dir)
-    loaded = sampler.load_run(
-        run_dir, torch.device(kind), on_skip=lambda line: print(line, file=sys.stderr)
-    )
+    loaded = sampler.load_run(run_dir, torch.device(kind), on_skip=note)
     if given.keys() & {"prompt", "start"}:
         ids = sampler.encode_prompt(cfg.start or cfg.prompt, loaded.tokenizer)
     else:
@@ -351,7 +357,7 @@ def report(argv: list[str]) -> None:
     words, given = command.REPORT_SETTINGS.parse(argv)
     if not words:
         raise ConfigError("expected a run directory or a log file; try: stepglass report out")
-    command.report(words, command.REPORT_SETTINGS.build(given), lambda line: print(line))
+    command.report(words, command.REPORT_SETTINGS.build(given), say)
 
 
 def watch(argv: list[str]) -> None:
@@ -366,7 +372,7 @@ def watch(argv: list[str]) -> None:
     if len(words) > 1:
         raise ConfigError(f"expected one run or folder, found {words}")
     cfg = command.WATCH_SETTINGS.build(given)
-    command.watch(words[0] if words else ".", cfg, lambda line: print(line, flush=True))
+    command.watch(words[0] if words else ".", cfg, say)
 
 
 def runs(argv: list[str]) -> None:
@@ -381,4 +387,4 @@ def runs(argv: list[str]) -> None:
     if len(words) > 1:
         raise ConfigError(f"expected one folder, found {words}")
     folder = Path(words[0] if words else ".")
-    module.show(folder, module.RUNS_SETTINGS.build(given).verify, lambda line: print(line))
+    module.show(folder, module.RUNS_SETTINGS.build(given).verify, say)

@@ -4,18 +4,29 @@ Order: defaults < recipe (or, when resuming, the run's own settings) < config fi
 here allocates, imports torch or touches a device: a wrong setting ends the run before it has begun.
 """
 
+import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stepglass import atomic, nanogpt_config
+from stepglass import atomic, checkpoint_dir, nanogpt_config
 from stepglass.config import MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
-from stepglass.errors import CheckpointError, ConfigError, os_reason
+from stepglass.errors import CheckpointError, ConfigError, file_kind, os_reason
 from stepglass.settings import Given
 
-MAX_CONFIG_BYTES = 1_000_000
+# A config file has one or two kB. What is much larger is none, and Python's parser needs up to the
+# square of its size: for 100 kB of `import a.a.a`, 2.6 GB.
+MAX_CONFIG_BYTES = 32_000
+# Texts and comments of TOML. One without an end goes to the end of its line, or of the file.
+TOML_TEXT = re.compile(
+    r'"""(?:\\?.)*?(?:"{3,5}|\Z)|"(?:\\?[^\n])*?(?:"|(?=\n)|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)|'[^'\n]*'?|#[^\n]*",
+    re.DOTALL,
+)
+DOTTED_KEY = re.compile(r"(?:\.[^.=,\[\]{}\n]*){3}")  # a number or a date has one dot at most
 
 
 @dataclass(frozen=True)
@@ -65,23 +76,7 @@ def read_command_line(argv: list[str]) -> CommandLine:
 
 def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
     """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
-    try:
-        if not path.is_file():
-            raise ConfigError(
-                f"{path}: expected a config file, found "
-                f"{'a folder' if path.is_dir() else 'nothing'}"
-            )
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ConfigError(
-                f"{path}: expected a config file under 1 MB, found {path.stat().st_size} bytes"
-            )
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: expected UTF-8 text, found byte 0x{error.object[error.start]:02x}"
-        ) from error
+    text = _text_of(path)
     if path.suffix == ".py":
         defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
         names = defaults | nanogpt_config.DEFAULTS | known
@@ -91,8 +86,36 @@ def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
     return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
 
 
+def _text_of(path: Path) -> str:
+    """A config file's text. What is no file is neither waited for nor read."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{path}: expected a config file, found {file_kind(status.st_mode)}")
+        if status.st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(
+                f"{path}: expected a config file under {MAX_CONFIG_BYTES // 1000} kB, found "
+                f"{status.st_size} bytes"
+            )
+        return atomic.read_regular(path, MAX_CONFIG_BYTES).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: expected a config file, found nothing") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected UTF-8 text, found byte 0x{error.object[error.start]:02x}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
 def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
     """The keys of a TOML file, flat."""
+    # Python's parser makes a table for every part of a key, and keeps all that are above it: a key
+    # of 50,000 parts takes ten gigabytes.
+    if DOTTED_KEY.search(TOML_TEXT.sub("_", text)):
+        raise ConfigError(f"{place}: expected `setting = value`, found a key with many dots")
     try:
         return {key: (value, place) for key, value in tomllib.loads(text).items()}
     except (ValueError, RecursionError) as error:
@@ -168,23 +191,26 @@ def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None
 
 
 def saved_settings(out_dir: Path) -> dict[str, Given]:
-    """The settings in a run directory's config.json."""
+    """The settings in a run directory's config.json; where that is missing or damaged, those that
+    its newest checkpoint was made with."""
     path = out_dir / "config.json"
     try:
         saved = atomic.read_json(path)
-    except FileNotFoundError as error:
-        is_nanogpts = (out_dir / "ckpt.pt").exists()
-        found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
-        raise CheckpointError(
-            f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
-            f"{found}; start one with --init_from=scratch"
-        ) from error
+        if not isinstance(saved, dict):
+            raise ValueError(f"expected a JSON object of settings, found {type(saved).__name__}")
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(saved, dict):
-        raise CheckpointError(
-            f"{path}: expected a JSON object of settings, found {type(saved).__name__}"
-        )
+        kept = checkpoint_dir.settings_of_newest(out_dir)
+        if kept is not None:
+            path, saved = kept
+        elif isinstance(error, FileNotFoundError):
+            is_nanogpts = (out_dir / "ckpt.pt").exists()
+            found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
+            raise CheckpointError(
+                f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
+                f"{found}; start one with --init_from=scratch"
+            ) from error
+        else:
+            raise CheckpointError(f"{path}: cannot be read: {error}") from error
     # What the earlier command was asked to do once is not part of the run.
     once = ("init_from", "eval_only", "watch", "out_dir")  # a folder may have been moved or copied
     saved = {key: value for key, value in saved.items() if key not in once}

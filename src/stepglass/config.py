@@ -45,6 +45,9 @@ EXACT_KEYS = (
     "min_lr",
     "seed",
 )
+# Far above any use, and far below where a number no longer fits a weight.
+MAX_RATE = 1e20
+MAX_DECAY = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,18 +147,23 @@ class TrainConfig:
         "adamw for gpt2",
     )
     learning_rate: float = setting(
-        6e-4, "AdamW's peak learning rate, reached after the warm-up", above=0
+        6e-4, "AdamW's peak learning rate, reached after the warm-up", above=0, maximum=MAX_RATE
     )
     embedding_lr: float = setting(
         0.0,
         "AdamW's peak learning rate for a token table that is not the head as well; 0: "
         "learning_rate",
         minimum=0,
+        maximum=MAX_RATE,
     )
-    muon_lr: float = setting(0.02, "Muon's peak learning rate; follows the same schedule", above=0)
+    muon_lr: float = setting(
+        0.02, "Muon's peak learning rate; follows the same schedule", above=0, maximum=MAX_RATE
+    )
     muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
     max_iters: int = setting(600_000, "exactly so many updates (nanoGPT does one more)", minimum=0)
-    weight_decay: float = setting(0.1, "decay of matrices and embeddings", minimum=0)
+    weight_decay: float = setting(
+        0.1, "decay of matrices and embeddings", minimum=0, maximum=MAX_DECAY
+    )
     beta1: float = setting(0.9, "AdamW's first beta", minimum=0, maximum=0.999999)
     beta2: float = setting(0.95, "AdamW's second beta", minimum=0, maximum=0.999999)
     grad_clip: float = setting(1.0, "clip the gradient's norm at this; 0: do not", minimum=0)
@@ -170,7 +178,9 @@ class TrainConfig:
     lr_decay_iters: int = setting(
         600_000, "iteration at which min_lr is reached; usually max_iters", minimum=1
     )
-    min_lr: float = setting(6e-5, "learning rate at the end of the decay", minimum=0)
+    min_lr: float = setting(
+        6e-5, "learning rate at the end of the decay", minimum=0, maximum=MAX_RATE
+    )
     backend: str = setting("nccl", "nanoGPT's process group backend; one process needs none")
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
@@ -217,6 +227,7 @@ class TrainConfig:
                 "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
                 "is usual"
             )
+        self._check_rates()
         if self.model == "modern" and self.bias:
             raise ConfigError("bias=True: the modern model has none; leave it out, or --model=gpt2")
         for key in ("n_kv_head", "n_inner"):
@@ -226,6 +237,20 @@ class TrainConfig:
         loggers.parse(self.log_to)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
+
+    def _check_rates(self) -> None:
+        """The other rates go with learning_rate: where that rises to min_lr, they rise as much."""
+        rises = max(1.0, self.min_lr / self.learning_rate) if self.decay_lr else 1.0
+        peaks = {"embedding_lr": self.embedding_lr} | (
+            {"muon_lr": self.muon_lr} if self.uses_muon else {}
+        )
+        for key, peak in peaks.items():
+            if peak * rises > MAX_RATE:
+                raise ConfigError(
+                    f"{key}={peak:g} would rise as learning_rate={self.learning_rate:g} does to "
+                    f"min_lr={self.min_lr:g}, to above {MAX_RATE:g}; raise learning_rate or lower "
+                    "min_lr"
+                )
 
     @property
     def uses_muon(self) -> bool:

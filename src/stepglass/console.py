@@ -35,7 +35,8 @@ class Console:
         self._started = 0.0
 
     def say(self, line: str) -> None:
-        """A line of its own."""
+        """A line of its own, whatever is in it."""
+        line = units.one_line(line)
         try:
             if self._live is not None:
                 self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -8,12 +8,15 @@ import importlib.util
 import math
 import mmap
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,14 @@ COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
 USUAL_MFU = 0.4
 BUSY_CORES = 0.75  # of all, on average, or the model is not shared out by rows
 GRADIENTS = 1 << 30  # bytes that those of all replicas may take
+# By these people choose other kernels than the libraries would.
+KERNEL_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_CBWR",
+    "ONEDNN_MAX_CPU_ISA",
+    "DNNL_MAX_CPU_ISA",
+)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -160,6 +171,32 @@ class CudaTimer:
 
     def recycle(self, mark: Any) -> None:
         self._free.append(mark)
+
+
+@cache
+def processor() -> dict[str, str]:
+    """All that decides how a CPU rounds: which one it is, and which kernels are chosen for it."""
+    libraries = re.findall(
+        r"Math Kernel Library Version [\d.]+|MKL-DNN v[\d.]+|BLAS_INFO=\w+", torch.__config__.show()
+    )
+    asked = [f"{name}={os.environ[name]}" for name in KERNEL_VARIABLES if name in os.environ]
+    return {
+        "cpu": processor_name(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "math": ", ".join([*libraries, *asked]),
+    }
+
+
+def processor_name() -> str:
+    """As Linux tells it: the name alone stands for several generations."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    first = dict(re.findall(r"^([\w ]+?)\s*: (.+)$", text.partition("\n\n")[0], re.MULTILINE))
+    name = first.get("model name") or platform.machine()
+    kind = [f"{key} {first[key]}" for key in ("cpu family", "model", "stepping") if key in first]
+    return ", ".join([name, *kind])
 
 
 def resident_bytes() -> int | None:

@@ -12,6 +12,8 @@ A message is one line: what is wrong, with the value and the place; what was exp
 type next. Anything that is not a StepglassError is a bug of ours and keeps its traceback.
 """
 
+import stat
+
 
 class StepglassError(Exception):
     """Base of every error that is shown without a traceback."""
@@ -53,3 +55,20 @@ def os_reason(error: OSError) -> str:
     """
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
+
+
+def file_kind(mode: int) -> str:
+    """What lies at a path, in words, by the mode that the operating system gives.
+
+    >>> file_kind(0o100644), file_kind(0o010644), file_kind(0o040755)
+    ('a file', 'a pipe', 'a folder')
+    """
+    names = {
+        stat.S_IFREG: "a file",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFSOCK: "a socket",
+    }
+    return names.get(stat.S_IFMT(mode), "something else")

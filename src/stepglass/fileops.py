@@ -1,4 +1,8 @@
-"""The calls by which a run changes the disk, in one object.
+"""Folders held open, and the calls by which a run changes the disk.
+
+A `Folder` is known by what it is, not by its name: it stays the same one when it is moved, and when
+another takes its name. Everything in it is reached from it by one name at a time, and no symlink is
+followed on the way, so that nothing outside a run is ever written to or deleted.
 
 Whatever must survive a crash is written through a `FileOps`. The tests put one in its place that
 records, fails, or dies at the n-th call; nothing else in the package is made for tests.
@@ -7,26 +11,148 @@ records, fails, or dies at the n-th call; nothing else in the package is made fo
 import errno
 import hashlib
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 PATIENCE = 100  # how often a disk may say "try again" before it is taken to mean no
+HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd  # not on Windows: there, paths have to do
+SAFE_FLAGS = 0
+for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"):  # a pipe must not be waited for
+    SAFE_FLAGS |= getattr(os, _name, 0)
+
+
+class Folder:
+    """An open folder. `path` is where it was when it was opened, for messages."""
+
+    def __init__(self, path: Path, fd: int | None) -> None:
+        self.path = path
+        self.fd = fd
+
+    @classmethod
+    def open(cls, path: Path) -> "Folder":
+        """The folder at a path that somebody chose: symlinks on the way are their own affair."""
+        if not HAS_FOLDER_DESCRIPTORS:
+            return cls(path, None)
+        return cls(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+    def sub(self, name: str) -> "Folder":
+        """A folder in this one. A symlink is refused with an OSError, whatever it points at."""
+        if self.fd is None:
+            if (self.path / name).is_symlink():
+                raise OSError(errno.ELOOP, "is a symlink")
+            return Folder(self.path / name, None)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+        return Folder(self.path / name, os.open(name, flags, dir_fd=self.fd))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def at(self, name: str) -> str:
+        """How the system is told a name in this folder, with `dir_fd=folder.fd` beside it."""
+        return name if self.fd is not None else os.path.join(self.path, name)
+
+    def names(self) -> list[str]:
+        """Everything in it, in order."""
+        if self.fd is None:
+            return sorted(os.listdir(self.path))
+        # A descriptor of its own: two threads that list one descriptor share its position.
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.fd)
+        try:
+            return sorted(os.listdir(fd))
+        finally:
+            os.close(fd)
+
+    def status(self, name: str) -> os.stat_result | None:
+        """What a name stands for, or None. Of a symlink: the link itself."""
+        try:
+            return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def is_folder(self, name: str) -> bool:
+        status = self.status(name)
+        return status is not None and stat.S_ISDIR(status.st_mode)
+
+    def is_file(self, name: str) -> bool:
+        status = self.status(name)
+        return status is not None and stat.S_ISREG(status.st_mode)
+
+    def read(self, name: str, max_bytes: int) -> bytes:
+        """The bytes of a file in this folder. Raises OSError or ValueError."""
+        fd = os.open(self.at(name), os.O_RDONLY | SAFE_FLAGS, dir_fd=self.fd)
+        return read_regular(fd, max_bytes)
+
+    def is_gone(self) -> bool:
+        """True once the folder itself was deleted, or what it lay on was taken away."""
+        if self.fd is None:
+            return not self.path.is_dir()
+        try:
+            return os.fstat(self.fd).st_nlink == 0
+        except OSError:
+            return True
+
+    def where(self) -> Path:
+        """Its path now: the one it was opened by if that still leads here, else the one the system
+        knows."""
+        if self.fd is None:
+            return self.path
+        try:
+            if os.path.samestat(os.stat(self.path), os.fstat(self.fd)):
+                return self.path
+        except OSError:
+            pass
+        try:
+            return Path(os.readlink(f"/proc/self/fd/{self.fd}"))
+        except OSError:
+            return self.path
+
+
+def read_regular(fd: int, max_bytes: int) -> bytes:
+    """The bytes of an open file, which is closed. Raises ValueError for what is no regular file: a
+    pipe would wait for ever, a device might never end."""
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        if status.st_size > max_bytes:
+            raise ValueError(f"larger than {max_bytes} bytes")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(status.st_size + 1)
+    finally:
+        os.close(fd)
+    if data is None or len(data) > status.st_size:
+        raise ValueError("it grows while it is read")
+    return data
 
 
 class FileOps:
     """The real disk."""
 
-    def mkdir(self, path: Path) -> None:
-        os.mkdir(path)
+    def mkdir(self, folder: Folder, name: str) -> None:
+        os.mkdir(folder.at(name), dir_fd=folder.fd)
 
-    def create(self, path: Path) -> int:
+    def create(self, folder: Folder, name: str) -> int:
         """Open a new file. The name must be free, and no symlink is followed."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-            flags |= getattr(os, name, 0)
-        return os.open(path, flags, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS
+        return os.open(folder.at(name), flags, 0o666, dir_fd=folder.fd)
 
     def allocate(self, fd: int, num_bytes: int) -> None:
         """Take the space first: a full disk is found before anything is written."""
@@ -54,43 +180,38 @@ class FileOps:
     def close(self, fd: int) -> None:
         os.close(fd)
 
-    def rename(self, old: Path, new: Path) -> None:
-        os.rename(old, new)
+    def rename(self, folder: Folder, old: str, new: str) -> None:
+        os.rename(folder.at(old), folder.at(new), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
-    def replace(self, old: Path, new: Path) -> None:
-        os.replace(old, new)
+    def replace(self, folder: Folder, old: str, new: str) -> None:
+        os.replace(folder.at(old), folder.at(new), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
-    def fsync_directory(self, path: Path) -> None:
+    def fsync_directory(self, folder: Folder) -> None:
         """Make the names in a folder durable. Windows cannot open folders and needs no such
         call."""
-        if os.name == "nt":
-            return
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        if folder.fd is not None:
+            os.fsync(folder.fd)
 
-    def unlink(self, path: Path) -> None:
-        os.unlink(path)
+    def unlink(self, folder: Folder, name: str) -> None:
+        os.unlink(folder.at(name), dir_fd=folder.fd)
 
-    def rmdir(self, path: Path) -> None:
-        os.rmdir(path)
+    def rmdir(self, folder: Folder, name: str) -> None:
+        os.rmdir(folder.at(name), dir_fd=folder.fd)
 
-    def free_bytes(self, path: Path) -> int | None:
+    def free_bytes(self, folder: Folder) -> int | None:
         """Space left for this user, where it can be told."""
-        if not hasattr(os, "statvfs"):
+        if folder.fd is None:
             return None
-        status = os.statvfs(path)
+        status = os.fstatvfs(folder.fd)
         return status.f_bavail * status.f_frsize
 
 
 def write_new_file(
-    ops: FileOps, path: Path, num_bytes: int, parts: Iterable[bytes | memoryview]
+    ops: FileOps, folder: Folder, name: str, num_bytes: int, parts: Iterable[bytes | memoryview]
 ) -> str:
     """Write a file, wait until the disk has it, and return its sha256, taken on the way."""
     digest = hashlib.sha256()
-    fd = ops.create(path)
+    fd = ops.create(folder, name)
     try:
         ops.allocate(fd, num_bytes)
         for part in parts:
@@ -117,11 +238,34 @@ def _write_all(ops: FileOps, fd: int, data: memoryview) -> None:
             time.sleep(0.01)
 
 
-def remove_tree(ops: FileOps, path: Path) -> None:
-    """Delete a folder and what is in it. Symlinks are removed, never followed."""
-    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(ops, Path(entry.path))
-        else:
-            ops.unlink(Path(entry.path))
-    ops.rmdir(path)
+def replace_file(ops: FileOps, folder: Folder, name: str, data: bytes) -> None:
+    """Write a small file so that readers, and power cuts, see the old one or the new one."""
+    temporary = temporary_name(name)
+    if folder.status(temporary) is not None:
+        ops.unlink(folder, temporary)  # of a process that was killed and had this one's number
+    try:
+        write_new_file(ops, folder, temporary, len(data), [data])
+        ops.replace(folder, temporary, name)
+    except Exception:
+        if folder.status(temporary) is not None:
+            ops.unlink(folder, temporary)
+        raise
+    ops.fsync_directory(folder)
+
+
+def temporary_name(name: str) -> str:
+    """What a file is called while it is written. It names the process, so that the next one knows
+    whether anybody is still writing."""
+    return f".{name}.tmp-{os.getpid()}"
+
+
+def remove_tree(ops: FileOps, parent: Folder, name: str) -> None:
+    """Delete a folder and what is in it. Symlinks in it are removed, never followed, and one in its
+    place is refused with an OSError."""
+    with parent.sub(name) as folder:
+        for entry in folder.names():
+            if folder.is_folder(entry):
+                remove_tree(ops, folder, entry)
+            else:
+                ops.unlink(folder, entry)
+    ops.rmdir(parent, name)

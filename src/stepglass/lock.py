@@ -11,50 +11,69 @@ import time
 from pathlib import Path
 
 from stepglass.errors import CheckpointError
+from stepglass.fileops import SAFE_FLAGS, Folder
+from stepglass.units import printable
 
 try:
     import fcntl
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
+NAME = "LOCK"
+
 
 class RunLock:
     """Holds a run directory. Raises CheckpointError if another process has it."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._run_dir = run_dir
-        self._path = run_dir.resolve() / "LOCK"
+    def __init__(self, folder: Folder, run_id: str = "") -> None:
+        self._folder = folder
+        self._owner = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started": time.time(),
+            "run": run_id,
+        }
         self._fd = -1
-        self._take()
+        self._take(os.O_CREAT)
 
-    def _take(self) -> None:
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    def _take(self, flags: int) -> None:
+        path = self._folder.at(NAME)
+        fd = os.open(path, os.O_RDWR | SAFE_FLAGS | flags, 0o666, dir_fd=self._folder.fd)
         try:
             self.is_guarding = _lock(fd)
         except BlockingIOError as error:
             who = _describe(os.read(fd, 500))
             os.close(fd)
             raise CheckpointError(
-                f"{self._run_dir}: another run is using it ({who}); wait for it, stop it, or "
+                f"{self._folder.path}: another run is using it ({who}); wait for it, stop it, or "
                 f"choose another --out_dir"
             ) from error
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.time()}
-        os.ftruncate(fd, 0)
-        os.write(fd, json.dumps(owner).encode() + b"\n")
-        self._fd = fd
+        old, self._fd = self._fd, fd
+        if old >= 0:
+            os.close(old)
+        self._write_owner()
 
-    def renew(self) -> None:
-        """Make sure the lock is still in place: somebody may have removed the folder meanwhile,
-        and somebody else may have begun a run there."""
-        try:
-            there, mine = os.stat(self._path, follow_symlinks=False), os.fstat(self._fd)
-            if (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
-                return
-        except FileNotFoundError:
-            pass
-        old = self._fd
-        self._take()
-        os.close(old)
+    def _write_owner(self) -> None:
+        self._written = json.dumps(self._owner).encode() + b"\n"
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, self._written, 0)
+
+    def name_run(self, run_id: str) -> None:
+        """Say which run it is for, once that is known."""
+        self._owner["run"] = run_id
+        self._write_owner()
+
+    def is_held(self) -> bool:
+        """True while the folder's LOCK is the file that is locked here, and says so: where a file
+        system has no locks, another run may have written into the same file."""
+        there = self._folder.status(NAME)
+        if there is None or not os.path.samestat(there, os.fstat(self._fd)):
+            return False
+        return os.pread(self._fd, len(self._written) + 1, 0) == self._written
+
+    def take_again(self) -> None:
+        """After somebody deleted the file. Raises FileExistsError if it is there again."""
+        self._take(os.O_CREAT | os.O_EXCL)
 
     def release(self) -> None:
         if self._fd >= 0:
@@ -85,7 +104,7 @@ def owner_of(run_dir: Path) -> str | None:
     if fcntl is None:
         return None
     try:
-        fd = os.open(run_dir / "LOCK", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(run_dir / NAME, os.O_RDONLY | SAFE_FLAGS)
     except OSError:
         return None
     try:
@@ -99,9 +118,21 @@ def owner_of(run_dir: Path) -> str | None:
     return None
 
 
+def describe_owner(folder: Folder) -> str:
+    """Whoever the LOCK in a folder names."""
+    try:
+        fd = os.open(folder.at(NAME), os.O_RDONLY | SAFE_FLAGS, dir_fd=folder.fd)
+    except OSError:
+        return _describe(b"")
+    try:
+        return _describe(os.read(fd, 500))
+    finally:
+        os.close(fd)
+
+
 def _describe(stored: bytes) -> str:
     try:
         owner = json.loads(stored)
-        return f"process {int(owner['pid'])} on {str(owner['host'])[:100]}"
+        return f"process {int(owner['pid'])} on {printable(str(owner['host'])[:100])}"
     except (ValueError, KeyError, TypeError):
         return "process unknown"

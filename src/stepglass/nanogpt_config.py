@@ -10,11 +10,13 @@ import ast
 import operator
 import re
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from stepglass.errors import ConfigError
 from stepglass.settings import Settings
+from stepglass.units import shown
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -71,8 +73,12 @@ def read(
 ) -> dict[str, tuple[Any, str]]:
     """The settings a file assigns, each with the place it was assigned at."""
     try:
-        tree = ast.parse(text, filename=path)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they would show lines of the file as they are
+            tree = ast.parse(text, filename=path)
+    except (RecursionError, MemoryError) as error:  # the parser's words for it
+        raise ConfigError(f"{path} line 1: not valid Python: nested too deeply") from error
+    except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise ConfigError(f"{path} line {line}: not valid Python: {error}") from error
     names = dict(known)
@@ -92,13 +98,13 @@ def read(
                 f"{place}: {error}; config files are read, not run: use plain values"
             ) from None
         except (ArithmeticError, ValueError, TypeError, RecursionError) as error:
-            raise ConfigError(f"{place}: {targets[0]} cannot be computed: {error}") from error
+            raise ConfigError(f"{place}: {targets[0][:80]} cannot be computed: {error}") from error
         for target in targets:
             names[target] = value
             assigned[target] = (value, place)
     for name, (_, place) in assigned.items():
         if name not in settings and name not in used:
-            raise ConfigError(f"{place}: unknown setting {name!r}; {settings.hint(name)}")
+            raise ConfigError(f"{place}: unknown setting {shown(name)}; {settings.hint(name)}")
     return {name: item for name, item in assigned.items() if name in settings}
 
 
@@ -129,7 +135,7 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
             return None
         case ast.Name(id=name):
             if name not in names:
-                raise _Refused(f"{name!r} is not assigned before it is used")
+                raise _Refused(f"{shown(name)} is not assigned before it is used")
             used.add(name)
             return names[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -151,7 +157,10 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
         case ast.JoinedStr(values=parts):
-            return _bounded("".join(_evaluate(part, names, used) for part in parts))
+            text = ""
+            for part in parts:  # looked at one by one: all of them may be gigabytes
+                text = _bounded(text + _evaluate(part, names, used))
+            return text
         case ast.FormattedValue(value=inner, conversion=conversion, format_spec=spec):
             layout = "" if spec is None else _evaluate(spec, names, used)
             if re.search(r"\d{4}", layout):

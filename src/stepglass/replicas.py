@@ -11,20 +11,13 @@ added up, and when the weights have changed. Replica 0 is this process. The othe
 it, so that Python's lock is not between them; weights, gradients and what the optimizer remembers
 lie in memory that all of them see. Sums have a fixed order: the same run ends in the same bits.
 
-A helper ends when its pipe does, whatever has become of this process.
+A replica that has ended, was stopped or hangs is waited for no longer than equal work can take;
+then every call raises `ReplicaLost`, with weights and generator as the last whole update left them.
 """
 
-import gc
 import mmap
-import os
-import signal
-import threading
 import time
-import warnings
-from collections.abc import Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,38 +25,52 @@ import torch
 from torch import Tensor, nn
 
 from stepglass.device import Device
-from stepglass.errors import TrainingFailed
 from stepglass.evaluate import window_losses
+from stepglass.helper_process import Helper, Patience, ReplicaLost
 from stepglass.optim import MuonAdamW, parts_of
 
 MicroBatch = tuple[Tensor, Tensor]
-SLEEP_WITHIN_S = 1.0  # or a thread has work that is none of ours
-PATIENCE_S = 0.01  # to look for an answer before going to sleep
 Rows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
+
+# Replicas do equal work: one that is not done long after replica 0 will never be.
+WITHIN_S, WITHIN_TIMES = 60.0, 20  # at least so long, and so many times what replica 0 took
+COMPILE_WITHIN_S = 1800.0  # one may find in a cache what another has to compile
+GRACE_S, LONGEST_GRACE_S = 5.0, 30.0  # for as long as replica 0 took, once the run is to stop
+
+UNTOUCHED, BEGUN, DONE = range(3)  # how far a replica is with its part of an update
 
 
 class Replicas:
     """All replicas, seen from replica 0."""
 
     def __init__(self, model: nn.Module, optimizer: MuonAdamW, device: Device) -> None:
+        self.is_stopping: Callable[[], bool] = lambda: False  # the run is; nobody waits long then
         share_memory(model, optimizer)
         parts = parts_of(optimizer, device.replicas)
         size = sum(p.numel() for p in model.parameters())
         gradients = [shared(torch.zeros(size)) for _ in range(device.replicas)]
+        progress = mmap.mmap(-1, device.replicas)
         self._optimizer = optimizer
         self._threads = device.threads
+        self._replicas = [
+            Replica(number, model, parts, gradients, progress, device)
+            for number in range(device.replicas)
+        ]
         self._helpers: list[Helper] = []
+        self._lost: ReplicaLost | None = None
+        self._generator: Tensor | None = None  # as it was before an update that is not done yet
+        self._to_compile: set[str] = set()
         try:
-            for number in range(1, device.replicas):
-                self._helpers.append(Helper(Replica(number, model, parts, gradients, device)))
+            for replica in self._replicas[1:]:
+                self._helpers.append(Helper(replica))
         except BaseException:
             self.close()
             raise
         torch.set_num_threads(1)  # the other cores are taken
-        self._first = Replica(0, model, parts, gradients, device)
 
     def backward(self, micro_batches: list[MicroBatch], seed: tuple[int, ...]) -> Tensor:
         """Work out the gradients of an update. Returns its loss."""
+        self._generator = torch.get_rng_state()
         shares = [self._rows_of_each(x, y) for x, y in micro_batches]
         rows = sum(len(x) for x, _ in micro_batches)
         work = [([share[i] for share in shares], rows, seed) for i in range(len(shares[0]))]
@@ -71,15 +78,17 @@ class Replicas:
 
     def update(self, grad_clip: float) -> Tensor | None:
         """Clip and update. Returns the gradient's norm before clipping, where it clips."""
-        norms = self._all_do("add_up", [()] * (1 + len(self._helpers)))
+        norms = self._all_do("add_up", [()] * len(self._replicas))
         norm = sum(norm**2 for norm in norms) ** 0.5 if grad_clip > 0 else None
         rates = [group["lr"] for group in self._optimizer.param_groups]
-        self._all_do("update", [(rates, grad_clip, norm)] * len(norms))
+        self._update_all((rates, grad_clip, norm))
+        self._generator = None
         return None if norm is None else torch.tensor(norm)
 
     def compile(self, does_compile: bool) -> None:
         """From the next batch on. Each replica compiles for itself; they share a cache on disk."""
-        self._all_do("compile", [(does_compile,)] * (1 + len(self._helpers)))
+        self._to_compile = {"compile", "backward", "score"} if does_compile else set()
+        self._all_do("compile", [(does_compile,)] * len(self._replicas))
 
     def score(self, x: Tensor, y: Tensor) -> Tensor:
         """The mean loss of each row."""
@@ -89,26 +98,63 @@ class Replicas:
     def close(self) -> None:
         """End the helpers, and give this process its threads back."""
         for helper in self._helpers:
+            helper.hang_up()  # all of them, so that they end side by side
+        for helper in self._helpers:
             helper.close()
         torch.set_num_threads(self._threads)
 
     def _rows_of_each(self, x: Tensor, y: Tensor) -> Rows:
-        number = 1 + len(self._helpers)
-        parts = (np.array_split(tensor.numpy(), number) for tensor in (x, y))
+        parts = (np.array_split(tensor.numpy(), len(self._replicas)) for tensor in (x, y))
         return list(zip(*parts, strict=True))
 
     def _all_do(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Every replica does its part. Waits for all of them, whatever has happened to one."""
-        for helper, arguments in zip(self._helpers, work[1:], strict=True):
-            helper.send(name, arguments)
-        try:
-            results = [getattr(self._first, name)(*work[0])]
-        finally:
-            theirs = [helper.receive() for helper in self._helpers]
-        for result in theirs:
+        """Every replica does its part, which changes no weights."""
+        results = self._ask(name, work)
+        if self._lost is not None and self._generator is not None:
+            torch.set_rng_state(self._generator)  # the update under way will begin again
+        for result in results:
             if isinstance(result, Exception):
                 raise result
+        return results
+
+    def _update_all(self, arguments: tuple[Any, ...]) -> None:
+        """Every replica changes its part of the weights. Where one is lost that had not begun, its
+        part is done in its place: the update is whole, and the loss is the next call's to raise.
+        """
+        results = self._ask("update", [arguments] * len(self._replicas))
+        for replica, result in zip(self._replicas, results, strict=True):
+            if isinstance(result, ReplicaLost):
+                if not self._helpers[replica.number - 1].has_ended() or replica.progress == BEGUN:
+                    result.is_torn = True
+                    raise result
+                if replica.progress == UNTOUCHED:
+                    replica.update(*arguments)
+            elif isinstance(result, Exception):
+                raise result
+
+    def _ask(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What every replica returns, or why it does not. Waits for all of them, whatever has
+        happened to one."""
+        if self._lost is not None:
+            raise self._lost
+        for helper, arguments in zip(self._helpers, work[1:], strict=True):
+            helper.send(name, arguments, self._patience(name, 0.0))
+        start = time.perf_counter()
+        try:
+            results = [getattr(self._replicas[0], name)(*work[0])]
+        finally:
+            patience = self._patience(name, time.perf_counter() - start)
+            theirs = [h.receive(patience, is_updating=name == "update") for h in self._helpers]
+            lost = (result for result in theirs if isinstance(result, ReplicaLost))
+            self._lost = next(lost, None)
+        self._to_compile.discard(name)
         return results + theirs
+
+    def _patience(self, name: str, own_s: float) -> Patience:
+        """With helpers, where replica 0 took some seconds for its own part."""
+        least = COMPILE_WITHIN_S if name in self._to_compile else WITHIN_S
+        grace_s = min(max(GRACE_S, own_s), LONGEST_GRACE_S)
+        return Patience(max(least, WITHIN_TIMES * own_s), grace_s, self.is_stopping)
 
 
 class Replica:
@@ -120,9 +166,11 @@ class Replica:
         model: nn.Module,
         parts: list[MuonAdamW],
         gradients: list[Tensor],
+        progress: mmap.mmap,
         device: Device,
     ) -> None:
         self.number = number
+        self._progress = progress  # a byte for each replica, seen by all
         self._plain_model = self._model = model
         self._part, self._device = parts[number], device
         # All gradients of a replica are one tensor, those of a part side by side in it.
@@ -164,11 +212,13 @@ class Replica:
 
     def add_up(self) -> float:
         """The whole batch's gradients of the weights it looks after. Returns their norm."""
+        self.progress = UNTOUCHED
         for other in self._others:
             self._sum.add_(other)
         return float(torch.linalg.vector_norm(self._sum))
 
     def update(self, rates: list[float], grad_clip: float, norm: float | None) -> None:
+        self.progress = BEGUN
         if norm is not None:
             self._sum.mul_(min(1.0, grad_clip / (norm + 1e-6)))
         for parameter, gradient in zip(self._part.parameters(), self._sums, strict=True):
@@ -176,6 +226,17 @@ class Replica:
         for group, lr in zip(self._part.param_groups, rates, strict=True):
             group["lr"] = lr
         self._part.step()
+        self.progress = DONE
+
+    @property
+    def progress(self) -> int:
+        """How far it is with its part of an update: an update is torn by a part that is begun and
+        will not be done. Others see it too, after its process has ended."""
+        return self._progress[self.number]
+
+    @progress.setter
+    def progress(self, value: int) -> None:
+        self._progress[self.number] = value
 
     @torch.inference_mode()
     def score(self, rows: tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]) -> Any:
@@ -183,110 +244,6 @@ class Replica:
         if len(x) == 0:
             return np.zeros(0, dtype=np.float32)
         return window_losses(self._model, x, y, self._device).numpy()
-
-
-class Helper:
-    """A process that does what a replica is told to, seen from outside."""
-
-    def __init__(self, replica: Replica) -> None:
-        self._exit_code: str | None = None
-        self._pipe, theirs = Pipe()
-        with warnings.catch_warnings():
-            # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
-            # it works alone.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            let_other_threads_sleep()
-            self._pid = os.fork()
-        if self._pid == 0:
-            try:
-                serve(replica, theirs)
-            finally:
-                os._exit(1)  # nothing of what is above on this stack is a helper's to do
-        theirs.close()
-
-    def send(self, name: str, arguments: tuple[Any, ...]) -> None:
-        with suppress(OSError):  # `receive` says that it is lost
-            self._pipe.send((name, arguments))
-
-    def receive(self) -> Any:
-        """What the replica returned, or the exception that says why it did not."""
-        try:
-            return receive(self._pipe)
-        except (EOFError, OSError):
-            self.close()
-            return TrainingFailed(
-                f"a replica of the model ended, exit code {self._exit_code}; if there was too "
-                "little memory, lower --batch_size"
-            )
-
-    def close(self) -> None:
-        """It ends by itself, once it has done what it was told last."""
-        self._pipe.close()
-        if self._exit_code is None:
-            self._exit_code = "n/a"
-            with suppress(ChildProcessError):  # somebody else has asked how it ended
-                _, status = os.waitpid(self._pid, 0)
-                self._exit_code = str(os.waitstatus_to_exitcode(status))
-
-
-def let_other_threads_sleep() -> None:
-    """Wait until no other thread of this process runs. MKL's memory has locks of its own: one that
-    a thread holds at the moment of a fork, and be it a thread that is just ending, is locked in the
-    new process for ever.
-    """
-    deadline = time.perf_counter() + SLEEP_WITHIN_S
-    while is_any_other_thread_awake() and time.perf_counter() < deadline:
-        time.sleep(0.0005)
-
-
-def is_any_other_thread_awake() -> bool:
-    for name in os.listdir("/proc/self/task"):
-        if int(name) == threading.get_native_id():
-            continue
-        with suppress(OSError):  # it has just ended
-            status = Path(f"/proc/self/task/{name}/stat").read_text()
-            if status.rpartition(")")[2].split()[0] != "S":
-                return True
-    return False
-
-
-def serve(replica: Replica, pipe: Connection) -> None:
-    """In a helper: do as told until the pipe ends."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
-    close_all_but(pipe.fileno())
-    torch.set_num_threads(1)
-    gc.freeze()
-    while True:
-        try:
-            name, arguments = receive(pipe)
-        except (EOFError, OSError):
-            return
-        try:
-            result = getattr(replica, name)(*arguments)
-        except Exception as error:  # noqa: BLE001  raised by the one who asked
-            result = RuntimeError(f"{type(error).__name__}: {error}")
-        try:
-            pipe.send(result)
-        except OSError:
-            return
-
-
-def receive(pipe: Connection) -> Any:
-    """What the other side says. Mostly it is about to: looking takes microseconds, being woken up
-    up to a millisecond."""
-    deadline = time.perf_counter() + PATIENCE_S
-    while not pipe.poll() and time.perf_counter() < deadline:
-        os.sched_yield()  # the other side may be waiting for this very core
-    return pipe.recv()
-
-
-def close_all_but(kept: int) -> None:
-    """Files of the run, and its lock, must not be held by a helper that outlives it."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != kept:
-            with suppress(OSError):  # the folder itself was one of them
-                os.close(int(name))
 
 
 # -- memory that all replicas see ---------------------------------------------------------------

@@ -1,21 +1,23 @@
 """The run directory: made, locked, and cleared: an earlier run is moved aside, never mixed with."""
 
 import os
-import shutil
+import stat
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
-from stepglass import atomic, checkpoint_dir
+from stepglass import atomic, checkpoint_dir, lock, runlog
 from stepglass.config import TrainConfig
 from stepglass.console import Console
 from stepglass.errors import ConfigError, os_reason
-from stepglass.fileops import FileOps
-from stepglass.lock import RunLock
+from stepglass.fileops import FileOps, Folder
+from stepglass.run_folder import RunFolder
 
 RUN_FILES = ("ckpt", "best.json", "run.jsonl", "config.json", "tokenizer.json", "tensorboard")
+REPLACED = ("best.json", "config.json", "tokenizer.json")  # each written anew, under another name
 
 
-def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple[Path, RunLock]:
+def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> RunFolder:
     """Make and lock the run directory, and clear the way for what this run will write."""
     run_dir = Path(cfg.out_dir)
     place = f"--out_dir={cfg.out_dir}"
@@ -27,35 +29,58 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, console: Console) -> tuple
         make_durably(run_dir)
         if not os.access(run_dir, os.W_OK):
             raise PermissionError(13, "permission denied")
-        lock = RunLock(run_dir)
-        if not lock.is_guarding:
+        run = RunFolder(_open_without_links(run_dir))
+        if not run.is_guarded:
             console.say(f"note: {run_dir} cannot be locked: start no second run there")
         try:
-            checkpoint_dir.sweep(FileOps(), run_dir)
-            atomic.remove_stale(run_dir)
+            checkpoint_dir.sweep(FileOps(), run.folder)
+            atomic.remove_stale(run.folder, REPLACED)
             if cfg.init_from == "scratch":
                 if cfg.eval_only and checkpoint_dir.committed(run_dir):
                     raise ConfigError(
                         f"{place}: holds a run, and --eval_only would evaluate a new model, not "
                         "that one; add --init_from=resume, or choose another folder"
                     )
-                _move_earlier_run_aside(run_dir, console)
+                _move_earlier_run_aside(run.folder, console)
         except BaseException:
-            lock.release()
+            run.close()
             raise
     except (OSError, RuntimeError) as error:  # a loop of symlinks is a RuntimeError to pathlib
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{place}: cannot be written: {reason}") from error
-    return run_dir, lock
+    return run
+
+
+def _open_without_links(run_dir: Path) -> Folder:
+    """The folder, if all that a run would write in it is what it would have written itself."""
+    folder = Folder.open(run_dir)
+    for name in (*RUN_FILES, lock.NAME):
+        status = folder.status(name)
+        if status is None:
+            continue
+        is_folder = name in ("ckpt", "tensorboard")
+        kind = "a folder" if is_folder else "a file"
+        is_right = (stat.S_ISDIR if is_folder else stat.S_ISREG)(status.st_mode)
+        if not is_right:
+            folder.close()
+            found = "a symlink" if stat.S_ISLNK(status.st_mode) else "something else"
+            raise ConfigError(
+                f"{run_dir / name}: expected {kind} of the run's own, found {found}; nothing is "
+                "written through it: put what it stands for in its place, or choose another "
+                "--out_dir"
+            )
+    return folder
 
 
 def remove_unused(run_dir: Path) -> None:
     """Take away a folder that was made for a run which could not begin, if it holds nothing."""
-    with suppress(OSError):  # it is empty, and may stay
-        if all(path.name in ("LOCK", "run.jsonl") for path in run_dir.iterdir()):
-            log = run_dir / "run.jsonl"
-            if not log.exists() or log.stat().st_size == 0:
-                shutil.rmtree(run_dir)
+    with suppress(OSError), Folder.open(run_dir) as folder:  # it is empty, and may stay
+        log = folder.status(runlog.NAME)
+        is_empty = log is None or (stat.S_ISREG(log.st_mode) and log.st_size == 0)
+        if is_empty and set(folder.names()) <= {lock.NAME, runlog.NAME}:
+            for name in folder.names():
+                FileOps().unlink(folder, name)
+            os.rmdir(run_dir)
 
 
 def make_durably(folder: Path) -> None:
@@ -63,17 +88,40 @@ def make_durably(folder: Path) -> None:
     if not folder.exists():
         make_durably(folder.parent)
         folder.mkdir(exist_ok=True)
-        FileOps().fsync_directory(folder.parent)
+        with Folder.open(folder.parent) as parent:
+            FileOps().fsync_directory(parent)
 
 
-def _move_earlier_run_aside(run_dir: Path, console: Console) -> None:
-    if not any((run_dir / name).exists() for name in ("run.jsonl", "ckpt")):
+def _move_earlier_run_aside(run: Folder, console: Console) -> None:
+    if not any(run.status(name) for name in ("run.jsonl", "ckpt")):
         return
-    aside = next(p for n in range(1, 100_000) if not (p := run_dir / f"earlier-{n}").exists())
-    aside.mkdir()
-    for name in RUN_FILES:
-        if (run_dir / name).exists():
-            shutil.move(run_dir / name, aside / name)
-    FileOps().fsync_directory(aside)
-    FileOps().fsync_directory(run_dir)
-    console.say(f"note: {run_dir} held a run already; it is in {aside} now")
+    ops = FileOps()
+    aside = next(name for n in count(1) if run.status(name := f"earlier-{n}") is None)
+    ops.mkdir(run, aside)
+    with run.sub(aside) as folder:
+        for name in RUN_FILES:
+            if run.status(name) is not None:
+                os.rename(run.at(name), folder.at(name), src_dir_fd=run.fd, dst_dir_fd=folder.fd)
+        ops.fsync_directory(folder)
+    ops.fsync_directory(run)
+    console.say(f"note: {run.path} held a run already; it is in {run.path / aside} now")
+
+
+def open_elsewhere(lost: RunFolder) -> RunFolder:
+    """A new folder for a run whose own is gone or another's: beside where that was, or there if the
+    name is free. Raises OSError if none can be made."""
+    path = lost.folder.path
+    path = path if path.name else path.absolute()
+    names = (path.name, *(f"{path.name}-rescued-{n}" for n in range(1, 1000)))
+    make_durably(path.parent)
+    for name in names:
+        try:
+            (path.parent / name).mkdir()
+        except FileExistsError:
+            continue
+        with Folder.open(path.parent) as parent:
+            FileOps().fsync_directory(parent)
+        run = RunFolder(Folder.open(path.parent / name))
+        run.belongs_to(lost.run_id)
+        return run
+    raise OSError(17, "all names beside it are taken")

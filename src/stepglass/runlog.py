@@ -6,21 +6,26 @@ schema is docs/run-log.md. NaN and infinity are not JSON: they become null. Logg
 records from here (loggers.py), so that the trainer writes each once.
 
 A log that cannot be written must not end a run: the failure is kept in `failure`, and the trainer
-says so.
+says so. Before every write the run's folder is checked: if it is lost, what is queued stays queued
+until `move_to` names another.
 """
 
+import errno
 import json
 import math
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepglass.errors import os_reason
+from stepglass.errors import CheckpointError, os_reason
+from stepglass.fileops import SAFE_FLAGS, Folder
 
 SCHEMA = 1
+NAME = "run.jsonl"
 FLUSH_INTERVAL_S = 0.5
 
 Record = dict[str, Any]
@@ -36,8 +41,9 @@ class Mark:
 class RunLogWriter:
     """Appends records from a background thread. Once it is closed, all of them are in the file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Folder, check: Callable[[], None] = lambda: None) -> None:
+        """`check` raises CheckpointError if nothing in the folder may be changed any more."""
+        self._folder, self._check = folder, check
         self._queue: list[Record | Mark] = []
         self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
         self._writing = threading.Lock()  # held while the disk works: keeps records in order
@@ -45,6 +51,7 @@ class RunLogWriter:
         self._followers: list[Callable[[list[Record]], None]] = []
         self.failure: str | None = None  # the last one; it stays
         self._is_torn = False
+        self._start: bytes | None = None  # the line that says which run this is
         self._heal_torn_line()
         self._thread = threading.Thread(target=self._run, name="run-log")
         self._thread.start()
@@ -72,6 +79,12 @@ class RunLogWriter:
         """Write what is queued and wait for the disk: a checkpoint must not be ahead of its log."""
         self._write_queue(durably=True)
 
+    def move_to(self, folder: Folder, check: Callable[[], None]) -> None:
+        """Go on in another folder, with what could not be written into the one before."""
+        with self._writing:
+            self._folder, self._check = folder, check
+            self._is_torn = False
+
     def close(self) -> None:
         """Write what is queued and stop the thread."""
         self._closing.set()
@@ -84,40 +97,67 @@ class RunLogWriter:
 
     def _write_queue(self, durably: bool = False) -> None:
         with self._writing:
+            try:
+                self._check()
+            except CheckpointError as error:
+                self.failure = str(error)
+                return
             with self._lock:
                 batch, self._queue = self._queue, []
             if not batch and not durably:
                 return
             try:
-                with open(self._path, "ab") as file:
-                    if self._is_torn:
-                        file.write(b"\n")  # the failed write may have left half a line
-                    end = file.tell()
-                    lines = []
-                    for item in batch:
-                        if isinstance(item, Mark):
-                            item.position = end
-                        else:
-                            lines.append(encode(item))
-                            end += len(lines[-1])
-                    file.write(b"".join(lines))
-                    if durably:
-                        file.flush()
-                        os.fsync(file.fileno())
+                self._append(batch, durably)
                 self._is_torn = False
             except OSError as error:
                 self._is_torn = True
-                self.failure = f"{self._path}: {os_reason(error)}"
+                self.failure = f"{self._folder.path / NAME}: {os_reason(error)}"
             records = [item for item in batch if not isinstance(item, Mark)]
             for take in self._followers:
                 take(records)
 
+    def _append(self, batch: list[Record | Mark], durably: bool) -> None:
+        fd = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with open(fd, "ab") as file:
+            if self._is_torn:
+                file.write(b"\n")  # the failed write may have left half a line
+            end = file.tell()
+            lines = []
+            if end == 0 and self._start is not None:  # somebody deleted the log, or it moved
+                lines.append(self._start)
+                end += len(self._start)
+            for item in batch:
+                if isinstance(item, Mark):
+                    item.position = end
+                    continue
+                lines.append(encode(item))
+                end += len(lines[-1])
+                if self._start is None and item["kind"] == "start":
+                    self._start = lines[-1]
+            file.write(b"".join(lines))
+            if durably:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _open(self, flags: int) -> int:
+        """Never through a symlink, and nothing but a file: a pipe would take what is written."""
+        flags |= SAFE_FLAGS
+        fd = os.open(self._folder.at(NAME), flags, 0o666, dir_fd=self._folder.fd)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return fd
+
     def _heal_torn_line(self) -> None:
         # A killed run may leave half a line; what is appended next must start on its own.
-        if not self._path.exists() or self._path.stat().st_size == 0:
+        try:
+            fd = self._open(os.O_RDWR)
+        except FileNotFoundError:
             return
-        with open(self._path, "rb+") as file:
-            file.seek(-1, 2)
+        with open(fd, "rb+") as file:
+            if file.seek(0, os.SEEK_END) == 0:
+                return
+            file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 file.write(b"\n")
 

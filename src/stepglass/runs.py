@@ -5,7 +5,9 @@ Reads and never writes, needs no torch, and may be used while a run goes on.
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from stepglass.settings import Settings, setting
 
 DEPTH = 3  # folders below the one asked about
 TAIL_BYTES = 1 << 16
+NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 ENDINGS = {
     "finished": "finished",
     "target": "reached its target",
@@ -43,7 +46,8 @@ RUNS_SETTINGS = Settings(RunsConfig)
 
 
 def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
-    """Print every run in a folder. Raises CheckpointError if there is none, or one is damaged."""
+    """Print every run in a folder. Raises CheckpointError if there is none, or one is damaged.
+    `say` has to make names and errors fit to print."""
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         raise CheckpointError(f"{folder}: expected a folder, found {found}")
@@ -52,8 +56,10 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
         raise CheckpointError(f"{folder}: no runs here; train one with `stepglass train`")
     num_checkpoints = num_damaged = 0
     for run_dir in runs:
-        say(f"{units.printable(str(run_dir))}: {summary(run_dir)}")
-        best = checkpoint_dir.best_path(run_dir)
+        say(f"{run_dir}: {summary(run_dir)}")
+        best = None
+        with suppress(CheckpointError):  # the summary has said so
+            best = checkpoint_dir.best_path(run_dir)
         paths = checkpoint_dir.committed(run_dir)
         for path in paths:
             marks = ["newest"] if path == paths[0] else []
@@ -67,7 +73,7 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
                 if not path.exists():
                     continue  # the run goes on, and has deleted it meanwhile
                 num_damaged += 1
-                say(f"  {path.name}    damaged  {units.printable(str(error))}")
+                say(f"  {path.name}    damaged  {error}")
     if num_damaged:
         raise CheckpointError(
             f"{num_damaged} of {num_checkpoints} checkpoints in {folder} are damaged; a run that "
@@ -108,12 +114,13 @@ def summary(run_dir: Path) -> str:
     parts = [ending]
     if steps:
         limit = setting_of(run_dir, "max_iters")
-        parts.append(f"step {max(steps)}" + (f" of {limit}" if isinstance(limit, int) else ""))
+        of_limit = f" of {units.shown(limit)}" if isinstance(limit, int) else ""
+        parts.append(f"step {units.shown(max(steps))}{of_limit}")
     try:
-        best = atomic.read_json(run_dir / "best.json")["val_loss"]
-        parts.append(f"best val loss {units.loss(float(best))}")
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+        best = checkpoint_dir.best(run_dir)
+        parts += [f"best val loss {units.loss(best.val_loss)}"] if best is not None else []
+    except CheckpointError:
+        parts.append("best.json is damaged")
     return ", ".join(parts)
 
 
@@ -127,15 +134,8 @@ def setting_of(run_dir: Path, key: str) -> Any:
 def last_records(path: Path) -> dict[str, dict[str, Any]]:
     """The last record of each kind near the end of a log. An `end` that is followed by more is
     none: the run was resumed."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - TAIL_BYTES))
-            lines = file.read(TAIL_BYTES).splitlines()
-    except OSError:
-        return {}
     last: dict[str, dict[str, Any]] = {}
-    for line in lines:
+    for line in tail(path).splitlines():
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
@@ -144,3 +144,16 @@ def last_records(path: Path) -> dict[str, dict[str, Any]]:
             last.pop("end", None)
             last[record["kind"]] = record
     return last
+
+
+def tail(path: Path) -> bytes:
+    """The end of a file, or nothing where there is none to be read. A pipe is not waited for."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return b""
+            file.seek(max(0, status.st_size - TAIL_BYTES))
+            return file.read(min(TAIL_BYTES, status.st_size))
+    except OSError:
+        return b""

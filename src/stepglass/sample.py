@@ -19,11 +19,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from stepglass import checkpoint, checkpoint_dir
-from stepglass.data import dataset, sources
+from stepglass.data import dataset, sources, tokenizer
 from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
 from stepglass.errors import CheckpointError, DataError
 from stepglass.models import choice
 from stepglass.models.choice import Model
+
+# Bytes that the tables of positions may take: they are no weights, and nothing else bounds them.
+MIN_TABLE = 64 << 20
+MAX_TABLE_SHARE = 16
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,22 @@ def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]
         raise CheckpointError(
             f"{run_dir}: expected a run directory, found {found}; train one with `stepglass train`"
         )
-    path, snapshot = checkpoint.newest(run_dir, on_skip, first=checkpoint_dir.best_path(run_dir))
+    best = None
+    try:
+        best = checkpoint_dir.best_path(run_dir)
+    except CheckpointError as error:
+        on_skip(f"note: taking the newest checkpoint: {error}")
+    path, snapshot = checkpoint.newest(run_dir, on_skip, first=best)
     model = build_model(snapshot, path).to(device).eval()
-    codec = dataset.load_tokenizer(run_dir / "tokenizer.json")
+    if snapshot.tokenizer is not None:
+        place = path / "tokenizer.json"
+        codec = tokenizer.from_json(snapshot.tokenizer, str(place))
+    else:
+        place = run_dir / "tokenizer.json"  # where the first versions kept it
+        codec = dataset.load_tokenizer(place)
     if codec.vocab_size > model.config.vocab_size:
         raise CheckpointError(
-            f"{run_dir / 'tokenizer.json'}: expected at most {model.config.vocab_size} tokens, the "
+            f"{place}: expected at most {model.config.vocab_size} tokens, the "
             f"model's vocabulary, found {codec.vocab_size}"
         )
     return Sampler(model, codec, path)
@@ -60,8 +74,10 @@ def build_model(snapshot: checkpoint.Snapshot, path: Path) -> Model:
     try:
         config = choice.from_record(snapshot.state["model_config"])
         stored = sum(tensor.numel() for tensor in snapshot.model.values())
-        if config.num_params() != stored:
+        if config.num_params() != stored or config.n_layer > len(snapshot.model):
             raise ValueError(f"{stored} weights for a model of {config.num_params()}")
+        if 8 * config.block_size * config.head_dim > max(MIN_TABLE, MAX_TABLE_SHARE * 4 * stored):
+            raise ValueError(f"block_size={config.block_size} for a model of {stored} weights")
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"{path}: expected a model's shape, found a problem: {error}"
@@ -138,7 +154,8 @@ def generate(
     generator = torch.Generator(device="cpu").manual_seed(seed)
     block_size = model.config.block_size
     window = prompt[-block_size:]
-    cache = model.new_cache(model.lm_head.weight.dtype)
+    most = min(block_size, len(window) + max_new_tokens)
+    cache = model.new_cache(model.lm_head.weight.dtype, most)
     next_logits = model.token_decoder(cache)
     for _ in range(max_new_tokens):
         if use_cache and cache.length == len(window) - 1 > 0:

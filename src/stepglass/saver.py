@@ -22,7 +22,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from stepglass import atomic, checkpoint, checkpoint_dir, units
@@ -31,7 +30,7 @@ from stepglass.device import Device, available_host_bytes
 from stepglass.errors import StepglassError, os_reason
 from stepglass.fileops import FileOps
 from stepglass.hostcopy import Copy
-from stepglass.lock import RunLock
+from stepglass.run_folder import FolderLost, RunFolder
 from stepglass.runlog import Mark, RunLogWriter
 
 LOW_PRIORITY = 5
@@ -48,14 +47,16 @@ class SaveRequest:
     step: int
     state: dict[str, Any]  # for state.json
     best_val_loss: float | None = None  # set if this is the best so far
+    tokenizer: bytes = b"{}\n"  # for tokenizer.json
+    is_last: bool = False  # of the run: it may take the space that others leave free
 
 
 @dataclass(frozen=True)
 class SaveOutcome:
-    """How a save ended: `path` if it is on disk, `error` if anything went wrong."""
+    """How a save ended: `name` if it is on disk, `error` if anything went wrong."""
 
     step: int
-    path: Path | None = None
+    name: str | None = None
     is_best: bool = False  # best.json points at it
     num_bytes: int = 0
     background_ms: float = 0.0
@@ -78,20 +79,18 @@ class Saver:
 
     def __init__(
         self,
-        run_dir: Path,
+        run: RunFolder,
         device: Device,
-        lock: RunLock,
         log: RunLogWriter,
         keep: Retention,
         ops: FileOps | None = None,
     ) -> None:
-        self._run_dir = run_dir.resolve()  # a symlink on the way may be turned elsewhere
+        self._run = run
         self._device = device
-        self._lock = lock
         self._log = log
         self._keep = keep
         self._ops = ops or FileOps()
-        self._verified: Path | None = None
+        self._verified: str | None = None
         self._buffers: checkpoint.HostBuffers | None = None
         self._task: Callable[[], None] | None = None
         self._has_task = threading.Event()
@@ -112,11 +111,15 @@ class Saver:
 
     # -- called by training ---------------------------------------------------------------------
 
-    def trust(self, path: Path) -> None:
+    def trust(self, name: str) -> None:
         """A checkpoint that this process has read and found whole is not deleted: the newer ones
         are only known to have been written."""
-        # In the form that `prune` meets: this path may be relative, or lead through a symlink.
-        self._verified = self._run_dir / path.parent.name / path.name
+        self._verified = name
+
+    def move_to(self, run: RunFolder) -> None:
+        """Save into another folder from now on. Call `wait()` first."""
+        self.is_tidy.wait()
+        self._run = run
 
     def reserve(self, files: checkpoint.Files) -> None:
         """Make room for a snapshot like this one, or find that there is none to be had."""
@@ -205,9 +208,12 @@ class Saver:
     def _tidy_up(self) -> None:
         """Delete what is set aside, while nobody waits: a slow deletion holds up no save."""
         try:
-            checkpoint_dir.sweep(self._ops, self._run_dir, self._has_task.is_set)
+            self._run.check()
+            checkpoint_dir.sweep(self._ops, self._run.folder, self._has_task.is_set)
+        except FolderLost:
+            pass  # nothing there is ours to delete
         except BaseException as error:  # noqa: BLE001 - what stays is tried again
-            self.notes.append(f"note: an old checkpoint could not be deleted: {error}")
+            self.notes.append(f"note: an old checkpoint could not be deleted: {reason_of(error)}")
         finally:
             self.is_tidy.set()
 
@@ -222,23 +228,27 @@ class Saver:
             rest_s = SPREAD_S / (1 + num_bytes / PIECE)
             files = {name: self._in_pieces(file, rest_s) for name, file in contents.items()}
             self._hurry.wait(SPREAD_S / 10)
-            self._lock.renew()
+            self._run.check()
             self._log.flush()  # a checkpoint must not be ahead of its log
             state = {**request.state, "log_bytes": mark.position}
             files["state.json"] = Contents.of(atomic.json_bytes(state))
-            path = checkpoint_dir.commit(self._ops, self._run_dir, request.step, files)
+            files["tokenizer.json"] = Contents.of(request.tokenizer)
+            reserve = 0 if request.is_last else checkpoint_dir.RESERVE
+            folder = self._run.folder
+            name = checkpoint_dir.commit(self._ops, folder, request.step, files, reserve)
             outcome = replace(
-                outcome, path=path, num_bytes=sum(file.num_bytes for file in files.values())
+                outcome, name=name, num_bytes=sum(file.num_bytes for file in files.values())
             )
             if request.best_val_loss is not None:
-                checkpoint_dir.mark_best(self._ops, self._run_dir, path, request.best_val_loss)
+                self._run.check()  # writing took a while
+                checkpoint_dir.mark_best(self._ops, folder, name, request.best_val_loss)
                 outcome = replace(outcome, is_best=True)
         except BaseException as error:  # noqa: BLE001 - whatever it is, training is told
             outcome = replace(outcome, error=reason_of(error))
         if outcome.error is None:
             self._set_old_ones_aside()
         took_ms = (time.perf_counter_ns() - start) / 1e6
-        self.num_saved += outcome.path is not None
+        self.num_saved += outcome.name is not None
         self.num_failed += outcome.error is not None
         if job.is_background:
             self.background_ms += took_ms
@@ -249,7 +259,8 @@ class Saver:
 
     def _set_old_ones_aside(self) -> None:
         try:
-            checkpoint_dir.prune(self._ops, self._run_dir, self._keep, self._verified)
+            self._run.check()
+            checkpoint_dir.prune(self._ops, self._run.folder, self._keep, self._verified)
         except BaseException as error:  # noqa: BLE001 - the save itself is done
             self.notes.append(f"note: old checkpoints stay for now: {reason_of(error)}")
 

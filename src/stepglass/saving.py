@@ -15,6 +15,8 @@ from stepglass import checkpoint, checkpoint_dir, units
 from stepglass.errors import TrainingFailed, os_reason
 from stepglass.fileops import FileOps
 from stepglass.models import choice
+from stepglass.run_folder import FolderLost
+from stepglass.rundir import open_elsewhere
 from stepglass.saver import SaveOutcome, SaveRequest
 from stepglass.session import PendingSave, Session, environment
 
@@ -53,7 +55,11 @@ def note_best(s: Session) -> tuple[float | None, int | None] | None:
     return before
 
 
-def save(s: Session, best_before: tuple[float | None, int | None] | None = None) -> None:
+def save(
+    s: Session,
+    best_before: tuple[float | None, int | None] | None = None,
+    is_last: bool = False,
+) -> None:
     """Have the state copied and written. `best_before` is given if this is a new best.
 
     The copy is made while the next update's gradients are computed; training waits for what is
@@ -70,26 +76,55 @@ def save(s: Session, best_before: tuple[float | None, int | None] | None = None)
             s.saver.reserve(live_tensors(s))
             s.saver.wait()
         best_val_loss = s.state.best_val_loss if best_before else None
-        request = SaveRequest(s.state.step, state_of(s), best_val_loss)
+        request = SaveRequest(s.state.step, state_of(s), best_val_loss, s.tokenizer, is_last)
         s.saver.save(live_tensors(s), request)
     stall_ms = (s.clock.spent_ns("checkpoint") - before) / 1e6
     s.pending_save = PendingSave(s.state.step, stall_ms, best_before)
     s.last_saved_step = s.state.step
     s.schedule.began(s.clock.elapsed_ms())
     with s.clock.phase("log"):
-        s.console.say(f"saving checkpoint to {s.cfg.out_dir}")
+        say_where_the_run_is(s)
+        s.console.say(f"saving checkpoint to {s.shown_dir}")
+
+
+def say_where_the_run_is(s: Session) -> None:
+    """Its folder may have been moved meanwhile: the run has followed it."""
+    before, s.shown_dir = s.shown_dir, s.run_dir
+    if before != s.shown_dir and not s.run.folder.is_gone():
+        s.console.say(f"note: {before} was moved to {s.shown_dir}; the run goes on there")
+        s.event("moved", {"from": str(before), "to": str(s.shown_dir)})
 
 
 def save_last(s: Session) -> bool:
-    """Save what is not saved yet, and see to it that it is on disk."""
+    """Save what is not saved yet, and see to it that it is on disk, if need be in another
+    folder."""
     for _ in range(TRIES_AT_THE_END):
         wait_for_writer(s)
+        if s.run.lost is not None and s.state.step > 0 and not go_elsewhere(s):
+            return False
         best_before = note_best(s)
         if s.state.step == 0 or (s.last_saved_step == s.state.step and best_before is None):
             return True
-        save(s, best_before)
+        save(s, best_before, is_last=True)
     wait_for_writer(s)
     return s.last_saved_step == s.state.step
+
+
+def go_elsewhere(s: Session) -> bool:
+    """The run's folder is gone, or another run's: what is saved from now on goes into a new one."""
+    try:
+        run = open_elsewhere(s.run)
+    except OSError as error:
+        s.console.say(f"warning: no other folder could be made to save in: {os_reason(error)}")
+        return False
+    why = s.run.lost
+    s.log.move_to(run.folder, run.check)
+    s.saver.move_to(run)
+    s.run.close()
+    s.run, s.shown_dir, s.rescued_from = run, run.where(), why
+    s.last_saved_step = -1  # what was saved before was saved elsewhere
+    s.event("folder_lost", {"why": why, "saved_in": str(s.shown_dir)})
+    return True
 
 
 def protect_snapshot(s: Session) -> None:
@@ -100,6 +135,20 @@ def protect_snapshot(s: Session) -> None:
     with s.clock.phase("checkpoint"):
         s.saver.protect_snapshot()
     s.pending_save.stall_ms += (s.clock.spent_ns("checkpoint") - before) / 1e6
+
+
+def folder_lost(s: Session, is_saved: bool) -> TrainingFailed:
+    """The run cannot go on where it was. Says why, and where its last state is."""
+    why = s.rescued_from or s.run.lost
+    if s.state.step == 0 or s.cfg.eval_only:
+        return TrainingFailed(f"{why}; there was nothing to save")
+    if not is_saved:
+        return TrainingFailed(f"{why}; the state after {s.state.step} updates could not be saved")
+    place = shlex.quote(str(s.run_dir))
+    return TrainingFailed(
+        f"{why}; the state after {s.state.step} updates is saved in {s.run_dir}; go on with: "
+        f"stepglass train --out_dir={place} --init_from=resume"
+    )
 
 
 def wait_for_writer(s: Session) -> None:
@@ -131,27 +180,28 @@ def report_save(s: Session, outcome: SaveOutcome) -> None:
     pending, s.pending_save = s.pending_save, None
     assert pending is not None, "an outcome belongs to a save"
     if outcome.error is not None:
-        s.console.say(
-            f"warning: checkpoint {outcome.step} failed ({s.saver.num_failed} so far): "
-            f"{outcome.error}; training goes on, and the next save will try again"
-        )
+        if s.run.lost is None:  # or the run is about to stop, and says so
+            s.console.say(
+                f"warning: checkpoint {outcome.step} failed ({s.saver.num_failed} so far): "
+                f"{outcome.error}; training goes on, and the next save will try again"
+            )
         s.event(
             "checkpoint_failed",
             {"step": outcome.step, "reason": outcome.error, "failed": s.saver.num_failed},
         )
         if pending.best_before is not None and not outcome.is_best:
             s.state.best_val_loss, s.state.best_step = pending.best_before  # best.json says so too
-        if outcome.path is None:
+        if outcome.name is None:
             s.last_saved_step = -1
             return
-    assert outcome.path is not None
+    assert outcome.name is not None
     record = {
         "kind": "checkpoint",
         "iter": outcome.step,
         "stall_ms": pending.stall_ms,
         "background_ms": outcome.background_ms,
         "bytes": outcome.num_bytes,
-        "path": f"ckpt/{outcome.path.name}",
+        "path": f"ckpt/{outcome.name}",
         "is_best": outcome.is_best,
     }
     s.log.write(record)
@@ -170,11 +220,15 @@ def set_spoilt_aside(s: Session, step: int) -> None:
     for path in checkpoint_dir.committed(s.run_dir):
         if checkpoint_dir.step_of(path) == step:
             try:
-                aside = checkpoint_dir.disown(FileOps(), path)
+                s.run.check()
+                aside = checkpoint_dir.disown(FileOps(), s.run.folder, path.name)
+            except FolderLost:
+                return
             except OSError as error:
                 s.console.say(f"warning: {path} is spoilt: {os_reason(error)}; delete it")
             else:
-                s.console.say(f"note: {path.name} is spoilt; it is in {aside} now")
+                place = path.with_name(aside)
+                s.console.say(f"note: {path.name} is spoilt; it is in {place} now")
 
 
 def live_tensors(s: Session) -> checkpoint.Files:
@@ -185,6 +239,7 @@ def state_of(s: Session) -> dict[str, Any]:
     """All of the state that is no tensor."""
     return {
         **asdict(s.state),
+        "run_id": s.run.run_id,
         "config": asdict(s.cfg),
         "model_config": choice.as_record(s.raw_model.config),
         "scaler": s.scaler.state_dict(),
@@ -200,7 +255,7 @@ def not_finite(s: Session, what: str, spoilt_step: int | None) -> TrainingFailed
     wait_for_writer(s)
     if spoilt_step is not None:
         set_spoilt_aside(s, spoilt_step)
-    newest = next(iter(checkpoint_dir.committed(s.run_dir)), None)
+    newest = checkpoint.newest_path(s.run_dir)
     kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
     rates = ["learning_rate", *(["muon_lr"] if s.cfg.uses_muon else [])]
     rates += ["embedding_lr"] if s.cfg.embedding_lr else []
@@ -209,5 +264,5 @@ def not_finite(s: Session, what: str, spoilt_step: int | None) -> TrainingFailed
         remedies.append("--dtype=float32")
     if s.cfg.grad_clip == 0:
         remedies.append("--grad_clip=1.0")
-    again = f"--out_dir={shlex.quote(s.cfg.out_dir)} --init_from=resume " if newest else ""
+    again = f"--out_dir={shlex.quote(str(s.run_dir))} --init_from=resume " if newest else ""
     return TrainingFailed(f"{what}; {kept}. Try {again}{' '.join(remedies)}")

@@ -19,16 +19,16 @@ from stepglass.config import TrainConfig
 from stepglass.console import Console
 from stepglass.data.dataset import Dataset
 from stepglass.data.tokenizer import Tokenizer
-from stepglass.device import Device, Peak
+from stepglass.device import Device, Peak, processor
 from stepglass.errors import DeviceError
 from stepglass.eval_schedule import LOOK_AT, EvalSchedule
 from stepglass.evaluate import Windows, window_losses
 from stepglass.interval import SaveSchedule
-from stepglass.lock import RunLock
 from stepglass.loggers import Feed
 from stepglass.models.choice import Model
 from stepglass.optim import MuonAdamW
 from stepglass.replicas import MicroBatch, Replicas
+from stepglass.run_folder import RunFolder
 from stepglass.runlog import RunLogWriter
 from stepglass.saver import Saver
 from stepglass.stop import StopRequest
@@ -73,7 +73,7 @@ class Session:
     """All that the loop works with."""
 
     cfg: TrainConfig
-    run_dir: Path
+    run: RunFolder
     device: Device
     peak: Peak
     data: Dataset
@@ -88,12 +88,14 @@ class Session:
     console: Console
     stop: StopRequest
     windows: Windows
-    lock: RunLock
     saver: Saver
     schedule: SaveSchedule
     evals: EvalSchedule
     eval_rows: int  # windows in a batch of an evaluation
     codec: Tokenizer | None  # where text is to be written at evaluations
+    tokenizer: bytes  # as every checkpoint keeps it
+    shown_dir: Path  # where the console has said that the run is
+    rescued_from: str | None = None  # why the run had to leave its folder
     first_step: int = 0  # of this process
     pending: deque[PendingIteration] = field(default_factory=deque)
     pending_save: PendingSave | None = None
@@ -102,6 +104,11 @@ class Session:
     fastest_mfu: float = 0.0
     warned: set[str] = field(default_factory=set)
     feeds: list[Feed] = field(default_factory=list)  # the loggers of log_to
+
+    @property
+    def run_dir(self) -> Path:
+        """Where the run's folder is now."""
+        return self.run.where()
 
     def batch(self, step: int) -> list[MicroBatch]:
         """The micro-batches of an update, on the host. All are read before any is used, so that
@@ -136,7 +143,7 @@ class Session:
             self.log.close()
             loggers.close(self.feeds, self.console.say)
             self.say_what_loggers_lost()
-            self.lock.release()
+            self.run.close()
 
     def say_what_loggers_lost(self) -> None:
         """Once for each logger that has failed."""
@@ -198,6 +205,7 @@ def environment(chosen: Device) -> dict[str, Any]:
         "threads": chosen.threads,
         "matmul_precision": torch.get_float32_matmul_precision(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
+        **(processor() if chosen.type == "cpu" else {}),
         "versions": {
             "stepglass": stepglass.__version__,
             "torch": torch.__version__,

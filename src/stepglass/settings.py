@@ -147,7 +147,7 @@ class Settings:
     def given(self, key: str, value: Any, place: str, is_text: bool = False) -> Given:
         """Check the key and convert the value; `is_text` where everything comes as text."""
         if key not in self._fields:
-            raise ConfigError(f"{place}: unknown setting {key!r}; {self.hint(key)}")
+            raise ConfigError(f"{place}: unknown setting {shown(key)}; {self.hint(key)}")
         kind = self._kinds[key]
         try:
             if isinstance(value, str) and ("\0" in value or not (is_text or _takes_text(kind))):
@@ -170,19 +170,20 @@ class Settings:
             if not arg.startswith("--"):
                 if arg.startswith("-") and len(arg) > 1:
                     raise ConfigError(
-                        f"unknown flag {arg!r}: settings are written --key=value; --help lists them"
+                        f"unknown flag {shown(arg)}: settings are written --key=value; --help "
+                        "lists them"
                     )
                 words.append(arg)
                 continue
             name, has_value, text = arg[2:].partition("=")
             key = name.replace("-", "_")
             if key not in self._fields:
-                raise ConfigError(f"unknown setting --{name}; {self.hint(key)}")
+                raise ConfigError(f"unknown setting --{name[:80]}; {self.hint(key)}")
             if not has_value:
                 text = self._value_after(key, rest)
             if key in given:
                 raise ConfigError(
-                    f"--{key} is given twice: {given[key].value!r} and {text!r}; keep one"
+                    f"--{key} is given twice: {shown(given[key].value)} and {shown(text)}; keep one"
                 )
             given[key] = self.given(key, text, f"--{key}", is_text=True)
         return words, given

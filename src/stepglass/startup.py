@@ -6,6 +6,7 @@ memory have been held against each other, and nothing is written before they fit
 """
 
 import random
+import re
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -43,14 +44,14 @@ from stepglass.errors import (
 )
 from stepglass.eval_schedule import EvalSchedule
 from stepglass.evaluate import choose_windows, rows_at_once
-from stepglass.fileops import FileOps
+from stepglass.fileops import FileOps, replace_file
 from stepglass.interval import SaveSchedule
-from stepglass.lock import RunLock
 from stepglass.models import choice
 from stepglass.models.choice import Shape
 from stepglass.models.gpt2 import GPTConfig
 from stepglass.optim import leave_compiler_out, make_optimizer, odd_about_schedule
 from stepglass.replicas import Replicas
+from stepglass.run_folder import RunFolder
 from stepglass.rundir import open_run_dir, remove_unused
 from stepglass.runlog import SCHEMA, RunLogWriter
 from stepglass.saver import Saver
@@ -64,6 +65,8 @@ from stepglass.session import (
 )
 from stepglass.stop import StopRequest
 from stepglass.warmup import warm_up
+
+RUN_ID = re.compile(r"[0-9a-f]{1,64}")
 
 
 def set_up(
@@ -86,7 +89,8 @@ def set_up(
     # Now, for it may have to be fetched.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
     is_new = not Path(cfg.out_dir).exists()
-    run_dir, lock = open_run_dir(cfg, data.folder, console)
+    run = open_run_dir(cfg, data.folder, console)
+    run_dir = run.folder.path
     if chosen.type == "cpu":
         hostmemory.keep_freed_memory()
     try:
@@ -95,11 +99,12 @@ def set_up(
             resumed = checkpoint.newest(run_dir, console.say)
             hold_against(*resumed, cfg, shape, data)
             warn_of_lost_log(run_dir / "run.jsonl", resumed[1], console)
+        run.belongs_to(run_id_of(resumed[1]) if resumed else None)
         began = resumed[1].state.get("environment") if resumed else None
         compiled = began.get("compile") if isinstance(began, dict) else None
-        s = build(cfg, shape, chosen, compiled, data, codec, run_dir, lock, phases, console, stop)
+        s = build(cfg, shape, chosen, compiled, data, codec, run, phases, console, stop)
     except BaseException as error:
-        lock.release()
+        run.close()
         if is_new:
             remove_unused(run_dir)
         if is_out_of_memory(error):
@@ -115,8 +120,8 @@ def set_up(
         if not cfg.eval_only:
             s.saver.reserve(saving.live_tensors(s))  # while the first evaluation runs
         if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
-            atomic.write_json(run_dir / "config.json", asdict(cfg))
-            atomic.write_json(run_dir / "tokenizer.json", data.tokenizer_json)
+            replace_file(FileOps(), run.folder, "config.json", atomic.json_bytes(asdict(cfg)))
+            replace_file(FileOps(), run.folder, "tokenizer.json", s.tokenizer)
         if chosen.is_async:
             phases.attach(device.CudaTimer())
     except OSError as error:
@@ -139,8 +144,7 @@ def build(
     compiled_before: bool | None,
     data: Dataset,
     codec: Tokenizer | None,
-    run_dir: Path,
-    lock: RunLock,
+    run: RunFolder,
     phases: PhaseClock,
     console: Console,
     stop: StopRequest,
@@ -194,14 +198,13 @@ def build(
             except OSError as error:  # a limit on processes or memory
                 console.say(f"note: one model instead of {replicas} replicas: {os_reason(error)}")
                 chosen = replace(chosen, replicas=1)
-        log = RunLogWriter(run_dir / "run.jsonl")
+        log = RunLogWriter(run.folder, run.check)
         opened.callback(log.close)
-        saver = Saver(run_dir, chosen, lock, log, keep)
+        saver = Saver(run, chosen, log, keep)
         opened.callback(saver.close)
         s = Session(
             cfg=cfg,
-            run_dir=run_dir,
-            lock=lock,
+            run=run,
             device=chosen,
             peak=peak,
             data=data,
@@ -219,6 +222,8 @@ def build(
             evals=evals,
             eval_rows=rows_at_once(windows, cfg, shape, chosen),
             codec=codec,
+            tokenizer=atomic.json_bytes(data.tokenizer_json),
+            shown_dir=run.folder.path,
             console=console,
             stop=stop,
         )
@@ -278,11 +283,7 @@ def hold_against(
             f"{path}: expected a model with {different}={expected[different]}, found "
             f"{stored.get(different)}"
         )
-    if loaded.state.get("data") != data.fingerprint:
-        raise CheckpointError(
-            f"{path}: was trained on other data than {data.folder} holds now; restore it, or "
-            "start from scratch"
-        )
+    data.resume(str(path), loaded.state.get("data"))
     is_complete = loaded.step > cfg.max_iters or loaded.state.get("evaluated_at") == loaded.step
     if loaded.step >= cfg.max_iters and is_complete and not cfg.eval_only:
         raise ConfigError(
@@ -302,14 +303,19 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
         if loaded.state["scaler"]:
             s.scaler.load_state_dict(loaded.state["scaler"])
         checkpoint.load_rng(loaded.rng)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        OverflowError,
+    ) as error:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
     s.last_saved_step = s.first_step = s.state.step
-    s.saver.trust(path)
-    is_best = s.state.best_step == s.state.step and s.state.best_val_loss is not None
-    if is_best and checkpoint_dir.best_path(s.run_dir) != path and not s.cfg.eval_only:
-        # The process was killed after it had saved its best and before best.json said so.
-        checkpoint_dir.mark_best(FileOps(), s.run_dir, path, s.state.best_val_loss or 0.0)
+    s.saver.trust(path.name)
+    if not s.cfg.eval_only:
+        mend_best(s, path)
     if s.cfg.eval_only:
         s.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
     s.console.say(
@@ -324,6 +330,33 @@ def restore(s: Session, path: Path, loaded: checkpoint.Snapshot) -> None:
     s.event("resume", {"path": str(path.relative_to(s.run_dir)), "changed": different})
 
 
+def mend_best(s: Session, path: Path) -> None:
+    """The process may have been killed after it had saved its best and before best.json said so, or
+    best.json may be damaged; the checkpoint knows which was the best."""
+    state = s.state
+    if state.best_step is None or state.best_val_loss is None:
+        return
+    try:
+        said = checkpoint_dir.best_path(s.run_dir)
+    except CheckpointError as error:
+        s.console.say(f"warning: {error}")
+        said = None
+    of_best_step = (
+        p
+        for p in checkpoint_dir.committed(s.run_dir)
+        if checkpoint_dir.step_of(p) == state.best_step
+    )
+    best = path if state.best_step == state.step else next(of_best_step, None)
+    if best is not None and (said is None or (best == path and said != path)):
+        checkpoint_dir.mark_best(FileOps(), s.run.folder, best.name, state.best_val_loss)
+
+
+def run_id_of(loaded: checkpoint.Snapshot) -> str | None:
+    """The name a run was given when it began; checkpoints of the first versions have none."""
+    stored = loaded.state.get("run_id")
+    return stored if isinstance(stored, str) and RUN_ID.fullmatch(stored) else None
+
+
 def warn_of_lost_log(path: Path, loaded: checkpoint.Snapshot, console: Console) -> None:
     """The log on disk reaches at least to where the checkpoint was taken, or somebody cut it."""
     expected = loaded.state.get("log_bytes")
@@ -336,15 +369,19 @@ def warn_of_lost_log(path: Path, loaded: checkpoint.Snapshot, console: Console) 
 
 
 def read_state(stored: dict[str, Any]) -> RunState:
-    """The counters of a checkpoint, held to their types."""
+    """The counters of a checkpoint, held to their types and to each other."""
     state = RunState(**{key: stored[key] for key in asdict(RunState())})
     for name in ("step", "tokens", "evaluated_at"):
         if type(getattr(state, name)) is not int:
-            raise ValueError(f"{name} is {getattr(state, name)!r}")
-    if not isinstance(state.best_val_loss, float | None) or not isinstance(
-        state.best_step, int | None
-    ):
-        raise ValueError(f"the best is {state.best_val_loss!r} at {state.best_step!r}")
+            raise ValueError(f"{name} is {units.shown(getattr(state, name))}")
+    if state.step < 0 or state.tokens < 0 or not -1 <= state.evaluated_at <= state.step:
+        raise ValueError(f"step {state.step}, {state.tokens} tokens, {state.evaluated_at=}")
+    best = state.best_val_loss, state.best_step
+    is_best = units.finite(best[0]) is not None and type(best[1]) is int
+    if best != (None, None) and not (is_best and 0 <= (best[1] or 0) <= state.step):
+        raise ValueError(f"the best is {units.shown(best[0])} at {units.shown(best[1])}")
+    if not isinstance(stored["scaler"], dict):
+        raise ValueError(f"scaler is {units.shown(stored['scaler'])}")
     return state
 
 
@@ -353,7 +390,9 @@ def changed(before: Any, now: dict[str, Any]) -> list[str]:
     if not isinstance(before, dict):
         return ["its environment is unknown"]
     return [
-        f"{key} was {before.get(key)}, is {now[key]}" for key in now if before.get(key) != now[key]
+        f"{key} was {before.get(key, 'unknown')}, is {value}"
+        for key, value in now.items()
+        if before.get(key) != value
     ]
 
 
@@ -363,6 +402,7 @@ def start_record(s: Session, argv: list[str]) -> dict[str, Any]:
         "kind": "start",
         "schema": SCHEMA,
         "time": time.time(),
+        "run_id": s.run.run_id,
         "argv": argv,
         "config": asdict(s.cfg),
         "model": {

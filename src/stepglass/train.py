@@ -16,10 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stepglass import checkpoint_dir, clock, device, ledger, sample, saving, units
+from stepglass import checkpoint, checkpoint_dir, clock, device, ledger, sample, saving, units
 from stepglass.errors import DataError, DeviceError, LogError, TrainingFailed
 from stepglass.evaluate import evaluate
 from stepglass.explain import ending
+from stepglass.helper_process import ReplicaLost
 from stepglass.optim import lr_at, set_lr
 from stepglass.replicas import MicroBatch
 from stepglass.session import PendingIteration, Session, naming_memory_errors
@@ -37,6 +38,8 @@ def loop(s: Session) -> str:
         is_last = step >= cfg.max_iters
         if s.stop.is_set():
             return "signal"
+        if s.run.lost is not None:
+            return "lost"
         is_boundary = s.evals.is_due(step, s.iter_ms()) or is_last or cfg.eval_only
         if is_boundary and s.state.evaluated_at != step:
             if boundary(s):
@@ -243,7 +246,7 @@ def run(s: Session) -> None:
         with s.clock.phase("log"):
             s.console.start_progress(s.state.step, s.cfg.max_iters)
         with naming_memory_errors(s):
-            reason = loop(s)
+            reason = loop_or_loss(s)
             drain(s)
             finish(s, reason)
     except TrainingFailed:
@@ -264,6 +267,33 @@ def run(s: Session) -> None:
         finally:
             s.close()  # whatever happened: threads that are not told to end never do
     summary(s)
+
+
+def loop_or_loss(s: Session) -> str:
+    """Train until there is a reason to end. A replica that is lost ends a run that is asked to stop
+    as any signal does, and fails any other; what is saved is the last whole update."""
+    try:
+        return loop(s)
+    except ReplicaLost as lost:
+        if lost.is_torn:
+            saving.wait_for_writer(s)
+            cost = f"; the weights after {s.state.step} updates were half changed and are not saved"
+            raise TrainingFailed(f"{lost}{cost}; {how_to_go_on(s)}") from lost
+        if s.stop.is_set():
+            s.console.say(f"note: {lost}")
+            return "signal"
+        drain(s)
+        if not s.cfg.eval_only:
+            saving.save_last(s)  # a warning says if it could not be
+        raise TrainingFailed(f"{lost}; {how_to_go_on(s)}") from lost
+
+
+def how_to_go_on(s: Session) -> str:
+    newest = checkpoint.newest_path(s.run_dir)
+    if newest is None:
+        return "no checkpoint had been saved yet"
+    again = f"stepglass train --out_dir={shlex.quote(str(s.run_dir))} --init_from=resume"
+    return f"newest checkpoint: {newest}; go on with: {again}"
 
 
 def close_books(s: Session, reason: str) -> None:
@@ -303,7 +333,10 @@ def finish(s: Session, reason: str) -> None:
             f"target not reached: val loss {units.loss(s.last_val_loss)} > "
             f"{units.loss(s.cfg.target_val_loss)} after {s.state.step} updates"
         )
-    if not s.cfg.eval_only and not saving.save_last(s):
+    is_saved = s.cfg.eval_only or saving.save_last(s)
+    if s.rescued_from or s.run.lost:
+        raise saving.folder_lost(s, is_saved)
+    if not is_saved:
         kept = next(iter(checkpoint_dir.committed(s.run_dir)), "none")
         raise TrainingFailed(
             f"step {s.state.step} could not be saved (see the warnings above); newest: {kept}"
@@ -328,7 +361,7 @@ def summary(s: Session) -> None:
         s.console.say(f"newest checkpoint: {newest}")
         if s.state.step < s.cfg.max_iters or s.state.evaluated_at != s.state.step:
             s.console.say(
-                f"go on with: stepglass train --out_dir={shlex.quote(s.cfg.out_dir)} "
+                f"go on with: stepglass train --out_dir={shlex.quote(str(s.run_dir))} "
                 "--init_from=resume"
             )
 

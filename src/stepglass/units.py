@@ -4,10 +4,14 @@ Unknown is `None` and prints `n/a`, never 0 or infinity.
 """
 
 import math
+import re
 import reprlib
 from typing import Any
 
 UNKNOWN = "n/a"
+# Controls but for newline and tab; marks that turn the direction of writing around.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+LINE_ENDS = re.compile(r"\r?\n|[\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def duration(ms: float | None) -> str:
@@ -92,15 +96,23 @@ def flops_rate(flops_per_s: float | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that cannot move the cursor or recolour a terminal, whatever a model or a
-    file's name has come up with.
+    """Text that cannot move the cursor, recolour a terminal or turn a line around, whatever a model
+    or a file's name has come up with.
 
-    >>> printable("a\\x1b[31mb\\n\\tc")
-    'a?[31mb\\n\\tc'
+    >>> printable("a\\x1b[31mb\\n\\tc\\u202ed")
+    'a?[31mb\\n\\tc?d'
     """
-    return "".join(
-        "?" if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text
-    )
+    return UNPRINTABLE.sub("?", text)
+
+
+def one_line(text: str) -> str:
+    """A message as one line of a terminal or a log, whatever is in it: the one point that all of
+    them pass through.
+
+    >>> one_line("cannot be read: a\\r\\nb\\x1b[31m")
+    'cannot be read: a b?[31m'
+    """
+    return printable(LINE_ENDS.sub(" ", text))
 
 
 def shown(value: object) -> str:

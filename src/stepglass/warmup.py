@@ -11,10 +11,26 @@ from torch import nn
 from stepglass import checkpoint, units
 from stepglass.data.dataset import as_tensors
 from stepglass.errors import TrainingFailed
+from stepglass.helper_process import ReplicaLost
 from stepglass.session import Session, is_out_of_memory
 
 
 def warm_up(s: Session) -> None:
+    """Make iteration 0 a step like any other. A replica that is lost while the run is to stop ends
+    it as the signal would have: the loop looks for that first."""
+    before = checkpoint.rng_tensors(s.device.type)
+    if s.replicas is not None:
+        s.replicas.is_stopping = s.stop.is_set
+    try:
+        rehearse(s)
+    except ReplicaLost as lost:
+        if not s.stop.is_set():
+            raise
+        s.console.say(f"note: {lost}")
+    checkpoint.load_rng(before)
+
+
+def rehearse(s: Session) -> None:
     """Run the first batch once and throw the result away, so that iteration 0 is a step like any
     other.
 
@@ -22,7 +38,6 @@ def warm_up(s: Session) -> None:
     generators are put back: a run with warm-up is the run without it. Comes before a checkpoint is
     restored: `rehearse_update` needs an optimizer that remembers nothing yet.
     """
-    before = checkpoint.rng_tensors(s.device.type)
     compile_ms = None
     startup_ms = s.clock.total().wall_ms
     if s.device.compile:
@@ -33,7 +48,6 @@ def warm_up(s: Session) -> None:
     rehearse_update(s)
     first_pass(s)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
-    checkpoint.load_rng(before)
     compiled = f"compile {units.duration(compile_ms)}, " if compile_ms is not None else ""
     s.console.say(
         f"warm-up: start-up {units.duration(startup_ms)}, {compiled}first batch "

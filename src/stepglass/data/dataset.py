@@ -9,7 +9,7 @@ surface as a crash in a kernel.
 import hashlib
 import mmap
 import os
-import stat
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ import torch
 from torch import Tensor
 
 from stepglass import atomic
-from stepglass.data import nanogpt_meta, sources, tokenizer
+from stepglass.data import identity, nanogpt_meta, sources, tokenizer
 from stepglass.data.prepare import SCHEMA
 from stepglass.data.tokenizer import Tokenizer
-from stepglass.errors import DataError, os_reason
+from stepglass.errors import CheckpointError, DataError, os_reason
 from stepglass.units import shown
 
 GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64: matrix units like it
 SCAN_TOKENS = 1 << 25  # checked before training; beyond that, batch by batch
-VERIFY_BYTES = 1 << 26  # files up to this size are re-hashed at every start
+EDGE_TOKENS = 1 << 20  # known at once, and all that earlier versions looked at
 
 TRAIN_STREAM, EVAL_STREAM = 0, 1  # independent random streams under one seed
 
@@ -41,31 +41,38 @@ def uniform(seed: int, stream: int, step: int, size: int, below: int) -> "np.nda
 
 
 class TokenFile:
-    """One .bin file, mapped into memory."""
+    """One .bin file, mapped into memory. `promised` is the sha256 that a manifest has for it."""
 
-    def __init__(self, path: Path, dtype: "np.dtype[Any]", vocab_size: int) -> None:
+    def __init__(
+        self, path: Path, dtype: "np.dtype[Any]", vocab_size: int, promised: str | None = None
+    ) -> None:
         self.path = path
         self._vocab_size = vocab_size
+        self._promised = promised
         try:
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                raise DataError(f"{path}: expected a file of tokens, found something else")
-            with open(path, "rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
-                    raise DataError(f"{path}: expected tokens, found an empty file")
-                # The map keeps the file it was made from, even if another takes its name.
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            fd = identity.open_regular(path)
+            weakref.finalize(self, os.close, fd)
+            if os.fstat(fd).st_size == 0:
+                raise DataError(f"{path}: expected tokens, found an empty file")
+            # The map keeps the file it was made from, even if another takes its name.
+            self._map = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+            self._file = identity.OpenFile(path, fd)
         except FileNotFoundError as error:
             raise DataError(
                 f"{path}: no such file; make the data set with `stepglass prepare`"
             ) from error
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
+        except ValueError as error:
+            raise DataError(f"{path}: expected a file of tokens, found something else") from error
         if len(self._map) % dtype.itemsize:
             raise DataError(
                 f"{path}: expected whole {dtype.name} tokens, found {len(self._map)} bytes, "
                 f"not a multiple of {dtype.itemsize}"
             )
         self.tokens = np.frombuffer(self._map, dtype=dtype)
+        ends = self.tokens[:EDGE_TOKENS].tobytes() + self.tokens[-EDGE_TOKENS:].tobytes()
+        self._edges_sha256 = hashlib.sha256(ends).hexdigest()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -98,11 +105,9 @@ class TokenFile:
     def windows(self, offsets: "np.ndarray[Any, Any]", length: int) -> "np.ndarray[Any, Any]":
         """Rows of `length` tokens that start at the offsets."""
         # Reading past the end of a file that shrank kills the process with SIGBUS: ask first.
-        if self._map.size() < len(self._map):
-            raise DataError(
-                f"{self.path}: expected {len(self._map)} bytes, found {self._map.size()}: "
-                f"it shrank during the run"
-            )
+        self._file.require_unchanged()
+        self.require_promised()
+        self._file.hash_beside()  # not before: processes are forked at the start, without threads
         rows = self.tokens[offsets[:, None] + np.arange(length)]
         if rows.max() >= self._vocab_size:
             raise DataError(
@@ -111,21 +116,26 @@ class TokenFile:
             )
         return rows
 
+    def require_promised(self) -> None:
+        """Raise DataError if the file is known not to be the one that its manifest tells of."""
+        if self._promised is not None and self._file.sha256 not in (None, self._promised):
+            raise DataError(
+                f"{self.path}: its sha256 is not the one in {self.path.parent / 'meta.json'}: the "
+                f"file changed; prepare the text again"
+            )
+
     def fingerprint(self) -> dict[str, Any]:
-        """Tells two files apart without reading all of them."""
-        edge = 1 << 20
-        digest = hashlib.sha256(self.tokens[:edge].tobytes() + self.tokens[-edge:].tobytes())
-        return {
+        """What the file is known by. The sha256 of a large file comes later."""
+        found = {
             "tokens": len(self),
             "dtype": self.tokens.dtype.name,
-            "edges_sha256": digest.hexdigest(),
+            "edges_sha256": self._edges_sha256,
         }
+        sha256 = self._file.sha256 or self._promised
+        return found if sha256 is None else {**found, "sha256": sha256}
 
-    def sha256(self) -> str:
-        return hashlib.sha256(self._map).hexdigest()
 
-
-@dataclass(frozen=True)
+@dataclass
 class Dataset:
     """Train and validation tokens, and the tokenizer that made them."""
 
@@ -135,11 +145,34 @@ class Dataset:
     tokenizer_json: dict[str, Any]
     vocab_size: int  # rows the model needs
     origin: str  # the file that vocab_size comes from
-    fingerprint: dict[str, Any]  # taken at the start: the files may be gone when a run is saved
     warnings: tuple[str, ...]
+    resumed: tuple[str, Any] | None = None  # a checkpoint, and what it says of its data
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What the data are known by, as far as it is known by now."""
+        return {
+            "train": self.train.fingerprint(),
+            "val": self.val.fingerprint(),
+            "vocab_size": self.vocab_size,
+        }
+
+    def resume(self, place: str, stored: Any) -> None:
+        """Hold the data to what a checkpoint says of them, now and as more of them is known."""
+        self.resumed = place, stored
+        self._require_same()
+
+    def _require_same(self) -> None:
+        # Not a DataError: with one a run ends saved, and this one would be saved as what it is not.
+        if self.resumed is not None and not identity.is_same(self.resumed[1], self.fingerprint):
+            raise CheckpointError(
+                f"{self.resumed[0]}: was trained on other data than {self.folder} holds now; "
+                "restore it, or start from scratch"
+            )
 
     def batch(self, seed: int, step: int, rows: int, block_size: int) -> tuple[Tensor, Tensor]:
         """The batch of an update: inputs, and the same windows one token later."""
+        self._require_same()
         offsets = uniform(seed, TRAIN_STREAM, step, rows, len(self.train) - block_size)
         return as_tensors(self.train.windows(offsets, block_size + 1))
 
@@ -181,16 +214,7 @@ def load(name: str, block_size: int) -> Dataset:
             f"{name}: expected a data set, found a file; first run: stepglass prepare {name}"
         )
     if not folder.is_dir():
-        made = (
-            sorted(path.parent.name for path in Path("data").glob("*/train.bin"))
-            if Path("data").is_dir()
-            else []
-        )
-        names = ", ".join([*made, *(known for known in sources.NAMED if known not in made)])
-        raise DataError(
-            f"{folder}: no such data set; expected one of {names}, or run `stepglass prepare` on "
-            "your text"
-        )
+        raise _no_such_data_set(folder)
     dtype = np.dtype("<u2")
     splits: dict[str, Any] = {}
     warnings: list[str] = []
@@ -220,21 +244,37 @@ def load(name: str, block_size: int) -> Dataset:
             f"{origin}: a vocabulary of {vocab_size} does not fit {dtype.name} tokens; prepare "
             "the text again"
         )
-    train = TokenFile(folder / "train.bin", dtype, vocab_size)
-    val = TokenFile(folder / "val.bin", dtype, vocab_size)
+    train, val = (
+        TokenFile(
+            folder / f"{split}.bin",
+            dtype,
+            vocab_size,
+            str(splits[split].get("sha256")) if splits else None,
+        )
+        for split in ("train", "val")
+    )
     for split, file in (("train", train), ("val", val)):
         _hold_against_meta(file, splits.get(split), origin)
         file.require(block_size + 1, block_size)
         file.scan()
-    fingerprint: dict[str, Any] = {"train": train.fingerprint(), "val": val.fingerprint()}
-    if fingerprint["train"] == fingerprint["val"]:
+    if train.fingerprint() == val.fingerprint():
         warnings.append(
             f"{train.path} and {val.path} hold the same tokens: the validation loss will say "
             f"nothing new"
         )
-    fingerprint["vocab_size"] = vocab_size
-    return Dataset(
-        folder, train, val, codec_json, vocab_size, str(origin), fingerprint, tuple(warnings)
+    return Dataset(folder, train, val, codec_json, vocab_size, str(origin), tuple(warnings))
+
+
+def _no_such_data_set(folder: Path) -> DataError:
+    made = (
+        sorted(path.parent.name for path in Path("data").glob("*/train.bin"))
+        if Path("data").is_dir()
+        else []
+    )
+    names = ", ".join([*made, *(known for known in sources.NAMED if known not in made)])
+    return DataError(
+        f"{folder}: no such data set; expected one of {names}, or run `stepglass prepare` on "
+        "your text"
     )
 
 
@@ -281,15 +321,12 @@ def _read_meta(path: Path) -> dict[str, Any]:
 def _hold_against_meta(file: TokenFile, said: Any, origin: Path) -> None:
     if said is None:  # nanoGPT's folders promise nothing
         return
-    again = "; prepare the text again"
-    if said.get("tokens") != len(file):
+    if said["tokens"] != len(file):
         raise DataError(
-            f"{file.path}: {origin} promises {said.get('tokens')} tokens, found {len(file)}{again}"
+            f"{file.path}: {origin} promises {said['tokens']} tokens, found {len(file)}; prepare "
+            "the text again"
         )
-    if file.tokens.nbytes <= VERIFY_BYTES and said.get("sha256") != file.sha256():
-        raise DataError(
-            f"{file.path}: its sha256 is not the one in {origin}: the file changed{again}"
-        )
+    file.require_promised()
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

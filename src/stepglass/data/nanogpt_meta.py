@@ -1,31 +1,142 @@
 """nanoGPT's meta.pkl, read without trusting it.
 
-A pickle is a program. This reader runs it with every way out barred: it can build dicts, lists,
-strings and numbers, and stops at the first request for anything else.
+A pickle is a program. Python's own machine for it makes what the program asks for: gigabytes of
+zeros for a number in the file, a hash of a tuple that holds itself a million times. This reader has
+a machine of its own, which knows the few instructions that write down dicts, lists, texts and
+numbers, and stops at any other. What it makes is never larger than the file, but for a constant
+factor, and nothing of it is ever hashed.
 """
 
-import io
-import pickle
+import pickletools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from stepglass import atomic
 from stepglass.errors import DataError, os_reason
 from stepglass.units import shown
 
 MAX_BYTES = 16_000_000
+MAX_INSTRUCTIONS = 1_000_000  # a table of 65,536 words both ways has a third of that
+MAX_PROTOCOL = 5
 MAX_VOCAB = 1 << 16  # its tokens have 16 bits
 
 
-class _PlainUnpickler(pickle._Unpickler):
-    """In Python, not in C: there a file of nine bytes can ask for gigabytes of memory."""
+class Table(list[Any]):
+    """A dict as a pickle writes it: key, value, key, value. No key of a stranger's is hashed: a
+    tuple can take longer than the sun will shine, and numbers can be chosen to collide."""
 
-    def find_class(self, module: str, name: str) -> NoReturn:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+    def pairs(self) -> list[tuple[Any, Any]]:
+        return list(zip(self[::2], self[1::2], strict=True))
 
-    def persistent_load(self, pid: Any) -> NoReturn:
-        raise pickle.UnpicklingError("it asks for an outside object")
+    def get(self, name: str) -> Any:
+        """The last value of a key that is a text, or None."""
+        found = (value for key, value in reversed(self.pairs()) if type(key) is str and key == name)
+        return next(found, None)
+
+
+class _Machine:
+    """The instructions of a pickle that need nothing but a stack and a memory for references."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self, name: str, value: Any) -> None:
+        """Do one instruction: `value` is what stands behind it in the file."""
+        if name in CONSTANTS:
+            self.stack.append(CONSTANTS[name])
+        elif name in VALUES:
+            if name in OLD_TEXTS and not value.isascii():
+                raise ValueError("a text of Python 2 that is not ASCII")
+            self.stack.append(value)
+        elif name in EMPTY:
+            self.stack.append(EMPTY[name]())
+        elif name in TUPLES:
+            self._join(len(self.stack) - TUPLES[name], tuple)
+        elif name in JOINED:
+            self._join(self._marks.pop(), JOINED[name])
+        elif name in ADDED:
+            self._add(ADDED[name], self._marks.pop() if name in MANY else None)
+        elif name == "MARK":
+            self._marks.append(len(self.stack))
+        elif name in PUTS:
+            self._memo[len(self._memo) if value is None else value] = self.stack[-1]
+        elif name in GETS:
+            self.stack.append(self._memo[value])
+        elif name == "PROTO":
+            if value > MAX_PROTOCOL:
+                raise ValueError(f"it is of protocol {value}")
+        elif name not in ("FRAME", "STOP"):
+            raise ValueError(f"it asks for more than that ({name})")
+
+    def _join(self, start: int, kind: type[Any]) -> None:
+        """What lies above a place becomes one object."""
+        items = self._above(start)
+        _refuse_half_a_pair(kind, items)
+        self.stack.append(kind(items))
+
+    def _add(self, kind: type[Any], mark: int | None) -> None:
+        """What lies above a mark, or one item or pair, goes into the object beneath."""
+        size = 2 if kind is Table else 1
+        items = self._above(len(self.stack) - size if mark is None else mark)
+        _refuse_half_a_pair(kind, items)
+        if type(self.stack[-1]) is not kind:
+            raise ValueError("it adds to what is no list or dict")
+        self.stack[-1].extend(items)
+
+    def _above(self, start: int) -> list[Any]:
+        if not 0 <= start <= len(self.stack):
+            raise ValueError("it takes more than it has made")
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
+
+
+def _refuse_half_a_pair(kind: type[Any], items: list[Any]) -> None:
+    if kind is Table and len(items) % 2:
+        raise ValueError("a key without a value")
+
+
+# What pickle writes for dicts, lists, tuples, sets, texts, bytes and numbers, in protocols 0 to 5.
+# Sets are read as lists: there is no use for them, and they would be hashed.
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+OLD_TEXTS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
+VALUES = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"}
+VALUES |= {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
+VALUES |= {"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", *OLD_TEXTS}
+EMPTY: dict[str, type[Any]] = {
+    "EMPTY_DICT": Table,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_SET": list,
+}
+TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+JOINED: dict[str, type[Any]] = {"DICT": Table, "LIST": list, "TUPLE": tuple, "FROZENSET": list}
+MANY = {"SETITEMS", "APPENDS", "ADDITEMS"}
+ADDED: dict[str, type[Any]] = {
+    "SETITEM": Table,
+    "SETITEMS": Table,
+    "APPEND": list,
+    "APPENDS": list,
+    "ADDITEMS": list,
+}
+PUTS = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+GETS = {"GET", "BINGET", "LONG_BINGET"}
+
+
+def load(data: bytes) -> Any:
+    """What a pickle holds, with a `Table` for every dict. Raises ValueError, IndexError or
+    KeyError."""
+    machine = _Machine()
+    # Python's own list of instructions takes what stands behind each from the bytes there are, and
+    # stops where a length goes beyond them.
+    for count, (instruction, value, _) in enumerate(pickletools.genops(data)):
+        if count == MAX_INSTRUCTIONS:
+            raise ValueError(f"it has more than {MAX_INSTRUCTIONS} instructions")
+        machine.run(instruction.name, value)
+    return machine.stack.pop()
 
 
 @dataclass(frozen=True)
@@ -44,28 +155,50 @@ class Meta:
 def read(path: Path) -> Meta:
     """All that is usable in a meta.pkl. A file without a good `vocab_size` is refused."""
     try:
-        meta = _PlainUnpickler(io.BytesIO(atomic.read_regular(path, MAX_BYTES))).load()
+        data = atomic.read_regular(path, MAX_BYTES)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except Exception as error:  # a hostile pickle can raise anything; nothing of it is kept
+    except ValueError as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    return understood(data, str(path))
+
+
+def understood(data: bytes, place: str) -> Meta:
+    """The bytes of a meta.pkl."""
+    try:
+        meta = load(data)
+    except (ValueError, IndexError, KeyError) as error:
         raise DataError(
-            f"{path}: expected nanoGPT's table of tokens (dicts, strings and numbers), found "
-            f"another pickle: {error}; "
-            f"prepare the text again with `stepglass prepare`"
+            f"{place}: expected nanoGPT's table of tokens (dicts, strings and numbers), found "
+            f"another pickle: {_reason(error)}; prepare the text again with `stepglass prepare`"
         ) from error
-    vocab_size = meta.get("vocab_size") if isinstance(meta, dict) else None
+    vocab_size = meta.get("vocab_size") if isinstance(meta, Table) else None
     if type(vocab_size) is not int or not 0 < vocab_size <= MAX_VOCAB:
         found = "none" if vocab_size is None else shown(vocab_size)
         raise DataError(
-            f"{path}: expected 'vocab_size', a number from 1 to {MAX_VOCAB}, found {found}"
+            f"{place}: expected 'vocab_size', a number from 1 to {MAX_VOCAB}, found {found}"
         )
     entries = meta.get("stoi")
     table: dict[str, int] = {}
     taken: set[int] = set()
-    for token, index in entries.items() if isinstance(entries, dict) else ():
-        is_good = isinstance(token, str) and token and type(index) is int and index not in taken
-        if is_good and 0 <= index < vocab_size:
+    for token, index in entries.pairs() if isinstance(entries, Table) else ():
+        if not (type(token) is str and token and type(index) is int and 0 <= index < vocab_size):
+            continue
+        if index not in taken and token not in table:
             table[token] = index
             taken.add(index)
-    has_entries = isinstance(entries, dict | list | tuple | str)
-    return Meta(vocab_size, table, (len(entries) if has_entries else 0) - len(table))
+    return Meta(vocab_size, table, _num_entries(entries) - len(table))
+
+
+def _reason(error: Exception) -> str:
+    """Short enough for a message: an error of Python's may hold a good deal of the file."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"bytes that are no text: {error.reason}"
+    text = str(error) if isinstance(error, ValueError) else "a reference to nothing"
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _num_entries(entries: Any) -> int:
+    if isinstance(entries, Table):
+        return len(entries) // 2
+    return len(entries) if isinstance(entries, list | tuple | str) else 0

@@ -21,6 +21,7 @@ from stepglass.data import sources, tokenizer
 from stepglass.data.sources import Source
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
+from stepglass.fileops import Folder
 from stepglass.settings import Settings, setting
 from stepglass.units import shown
 
@@ -210,10 +211,12 @@ def write(
 ) -> dict[str, Any]:
     """The second pass: encode, write, and put the three files in place together."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("train.bin", "val.bin", "meta.json"):
+    names = ("train.bin", "val.bin", "meta.json")
+    for name in names:
         if (folder / name).is_dir():  # found out now, not when the others are in place
             raise IsADirectoryError(21, "is a directory", str(folder / name))
-    atomic.remove_stale(folder)
+    with Folder.open(folder) as opened:
+        atomic.remove_stale(opened, names)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()
     with ExitStack() as files:

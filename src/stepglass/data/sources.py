@@ -11,7 +11,6 @@ import hashlib
 import io
 import os
 import re
-import stat
 import sysconfig
 import urllib.error
 import urllib.request
@@ -22,7 +21,8 @@ from typing import Literal
 
 from stepglass import atomic
 from stepglass.data import packages
-from stepglass.errors import DataError, os_reason
+from stepglass.data.identity import open_regular
+from stepglass.errors import DataError, file_kind, os_reason
 
 CHUNK_BYTES = 1 << 22
 TINYSHAKESPEARE_URL = (
@@ -120,24 +120,21 @@ def _paths(word: str) -> list[Path]:
 def file_document(path: Path) -> Document:
     """A file named by the user: it must be readable."""
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{path}: expected a regular file, found {_file_kind(status.st_mode)}")
-        with open(path, "rb"):
-            pass
+        with _open(path) as file:
+            num_bytes = os.fstat(file.fileno()).st_size
+            # The system's own files have no size, and some of them never end.
+            if num_bytes == 0 and file.raw.read(1) != b"":
+                raise DataError(f"{path}: expected a regular file, found one without a size")
+    except ValueError as error:
+        found = file_kind(os.stat(path).st_mode)
+        raise DataError(f"{path}: expected a regular file, found {found}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
-    return Document(str(path), status.st_size, lambda: open(path, "rb"))
+    return Document(str(path), num_bytes, lambda: _open(path))
 
 
-def _file_kind(mode: int) -> str:
-    names = {
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-        stat.S_IFDIR: "a folder",
-    }
-    return names.get(stat.S_IFMT(mode), "something else")
+def _open(path: Path) -> io.BufferedReader:
+    return os.fdopen(open_regular(path), "rb")
 
 
 def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "unreadable"]]]:
@@ -163,7 +160,7 @@ def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "un
 
 
 def _starts_as_text(path: Path) -> bool:
-    with open(path, "rb") as file:
+    with _open(path) as file:
         start = file.read(LOOK_AT_BYTES)
     try:
         is_all = len(start) < LOOK_AT_BYTES

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from stepglass import devices
-from stepglass.errors import ConfigError, LogError, os_reason
+from stepglass.errors import ConfigError, LogError, file_kind, os_reason
 from stepglass.explain import output, rules, show, walk
 from stepglass.explain.follow import Follower, growing
 from stepglass.explain.study import Study, study
@@ -95,9 +95,13 @@ def opened(target: str) -> tuple[str, BinaryIO]:
         return "-", sys.stdin.buffer
     path = log_in(Path(target))
     try:
-        if stat.S_ISDIR(os.stat(path).st_mode):
-            raise LogError(f"{path}: is a folder")
-        return str(path), open(path, "rb")
+        status = os.stat(path)
+        is_stream = stat.S_ISFIFO(status.st_mode)  # as in `explain <(zcat log.gz)`
+        if not (stat.S_ISREG(status.st_mode) or is_stream):
+            raise LogError(f"{path}: expected a log file, found {file_kind(status.st_mode)}")
+        # A file of the system's own may have no size and wait for ever to be filled: /proc/kmsg.
+        flags = 0 if is_stream or status.st_size else os.O_NONBLOCK
+        return str(path), open(os.open(path, os.O_RDONLY | flags), "rb")
     except OSError as error:
         raise LogError(f"{path}: {os_reason(error)}; expected a log file, a run or -") from error
 

@@ -24,7 +24,7 @@ def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
         "segments": [_segment(part) for part in study.parts],
         "findings": [_finding(finding, words) for finding in found],
-        "cannot_show": [cannot_text(words, key) for key in rules.cannot_show(study)],
+        "cannot_show": cannot_texts(study, words),
     }
 
 
@@ -41,8 +41,11 @@ def written(answer: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def cannot_text(words: Words, key: str) -> str:
-    return words.text("cannot-" + key.replace(".", "-"))
+def cannot_texts(study: Study, words: Words) -> list[str]:
+    """What a log like this one cannot tell, and what of it was too much to be kept."""
+    cannot = [words.text("cannot-" + key.replace(".", "-")) for key in rules.cannot_show(study)]
+    left = [words.text(f"left-out-{key}", **n) for key, n in rules.left_out(study).items()]
+    return cannot + left
 
 
 def _segment(part: Part) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from stepglass.explain import rules_speed as speed
 from stepglass.explain import rules_time as time
 from stepglass.explain.finding import Finding
 from stepglass.explain.study import Part, Study
+from stepglass.logs.segment import MOST_NAMES
 
 RULES: dict[str, Callable[[Part], list[Finding]]] = {
     "eval-inside-iteration": time.eval_inside_iteration,
@@ -84,6 +85,26 @@ def cannot_show(study: Study) -> list[str]:
     if not any(p.segment.evals for p in parts):
         keys.append("no-evals")
     return keys
+
+
+def left_out(study: Study) -> dict[str, dict[str, int]]:
+    """What a log has more of than is kept, by keys of the catalogues, with how many. Figures are of
+    all; what is missing is a name, a message or a point of a curve."""
+    segments = [part.segment for part in study.parts]
+    settings = sum(segment.num_left_out for segment in segments)
+    events = sum(sum(s.num_events.values()) - len(s.events) for s in segments)
+    evals, kept = sum(s.num_evals for s in segments), sum(len(s.evals) for s in segments)
+    runs = study.log.num_unparted
+    found: dict[str, dict[str, int]] = {}
+    if settings:
+        found["settings"] = {"count": settings, "most": MOST_NAMES}
+    if events > 0:
+        found["events"] = {"count": events}
+    if kept < evals:
+        found["evals"] = {"count": evals, "kept": kept}
+    if runs:
+        found["runs"] = {"count": runs, "most": len(study.log.segments)}
+    return found
 
 
 FORMAT_LIMITS = {

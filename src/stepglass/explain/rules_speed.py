@@ -169,7 +169,7 @@ def slow_path(part: Part) -> list[Finding]:
                     "slow-path",
                     "established",
                     "advice",
-                    {"count": len(events)},
+                    {"count": part.segment.num_events[name]},
                     [e.line for e in events],
                     variant=variant,
                     cost_ms=part.phase_ms("step") * 0.3,

@@ -6,7 +6,7 @@ import numpy as np
 
 from stepglass.explain.finding import MOST_CITED, Change, Finding, nice
 from stepglass.explain.study import Part
-from stepglass.explain.timing import Spike
+from stepglass.explain.timing import Spike, number_of
 from stepglass.logs.table import median
 
 EVAL_BUDGET = 0.05
@@ -74,7 +74,7 @@ def eval_inside_iteration(part: Part) -> list[Finding]:
             "supported" if part.timing.has_inferred_evals else "established",
             "note",
             {
-                "count": len(spikes),
+                "count": number_of(spikes),
                 "iter": largest.iter,
                 "time_ms": largest.time_ms,
                 "normal_ms": part.timing.normal_ms,
@@ -82,7 +82,7 @@ def eval_inside_iteration(part: Part) -> list[Finding]:
                 "times": largest.time_ms / part.timing.normal_ms,
                 "eval_ms": part.timing.eval_ms,
                 "save_ms": part.timing.save_ms,
-                "saves": len(saves),
+                "saves": number_of(saves),
             },
             spike_lines(part, spikes),
             [s.iter for s in spikes],
@@ -171,7 +171,7 @@ def periodic_stall(part: Part) -> list[Finding]:
     stalls = part.timing.spikes_of("unexplained")
     spacing = regular_spacing(stalls)
     heights = [s.stall_ms for s in stalls]
-    total = float(sum(heights))
+    total = sum(s.weight * s.stall_ms for s in stalls)
     if spacing is None or not is_worth_a_word(part, total):
         return []
     collected = [e for e in part.segment.events if e.name == "gc"]
@@ -181,7 +181,7 @@ def periodic_stall(part: Part) -> list[Finding]:
             "supported" if collected else "hypothesis",
             "advice" if part.wall_ms and total > 0.02 * part.wall_ms else "note",
             {
-                "count": len(stalls),
+                "count": number_of(stalls),
                 "every": spacing,
                 "excess_ms": median(heights),
                 "total_ms": total,
@@ -208,7 +208,7 @@ def regular_spacing(stalls: list[Spike]) -> int | None:
     middle = median(gaps)
     if middle < 2 or float(np.mean(np.abs(gaps - middle) <= 0.2 * middle)) < 0.75:
         return None
-    return round(middle)
+    return round(middle / median([s.weight for s in stalls]))
 
 
 def unexplained_stall(part: Part) -> list[Finding]:
@@ -216,7 +216,7 @@ def unexplained_stall(part: Part) -> list[Finding]:
     if not stalls or not part.timing.normal_ms or regular_spacing(stalls) is not None:
         return []
     stalls = [s for s in stalls if s.stall_ms > part.timing.normal_ms]
-    total = sum(s.stall_ms for s in stalls)
+    total = sum(s.weight * s.stall_ms for s in stalls)
     if not is_worth_a_word(part, total):
         return []
     worst = max(stalls, key=lambda s: s.stall_ms)
@@ -227,7 +227,7 @@ def unexplained_stall(part: Part) -> list[Finding]:
             "established",
             "advice" if part.wall_ms and total > 0.02 * part.wall_ms else "note",
             {
-                "count": len(stalls),
+                "count": number_of(stalls),
                 "iter": worst.iter,
                 "time_ms": worst.time_ms,
                 "normal_ms": worst.time_ms - worst.stall_ms,
@@ -292,7 +292,7 @@ def eval_too_expensive(part: Part) -> list[Finding]:
     is_own = part.log.format == "stepglass"
     wanted = wanted_interval(part)
     now = part.timing.eval_interval
-    num, eval_iters = len(part.segment.evals), part.number_setting("eval_iters")
+    num, eval_iters = part.segment.num_evals, part.number_setting("eval_iters")
     fewer = 0
     if eval_iters:
         fewer = nice(eval_iters * EVAL_BUDGET * (1 - share) / (share * (1 - EVAL_BUDGET)))
@@ -341,7 +341,7 @@ def checkpoint_interval(part: Part) -> list[Finding]:
     if not wall:
         return []
     if part.log.format == "stepglass" and part.segment.saves:
-        save_ms = total / len(part.segment.saves)  # waiting for the writer counts in
+        save_ms = total / part.segment.num_saves  # waiting for the writer counts in
     if save_ms and total > SAVE_BUDGET * wall and len(part.segment.saves) >= 2:
         wanted_s = math.sqrt(2 * save_ms / 1000 * MTBF_S)
         change: Change = {}
@@ -359,7 +359,7 @@ def checkpoint_interval(part: Part) -> list[Finding]:
                 "advice",
                 {
                     "save_ms": save_ms,
-                    "count": len(part.segment.saves),
+                    "count": part.segment.num_saves,
                     "total_ms": total,
                     "save_share": total / wall,
                     "wanted_ms": wanted_s * 1000,

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stepglass.explain import rules
 from stepglass.explain.finding import MOST_CITED, Finding
-from stepglass.explain.output import cannot_text, error_text, text, title
+from stepglass.explain.output import cannot_texts, error_text, text, title
 from stepglass.explain.sparkline import sparkline
 from stepglass.explain.study import Part, Study
 from stepglass.explain.words import NBSP, Words
@@ -40,12 +39,12 @@ def lines(study: Study, found: list[Finding], words: Words, name: str) -> Iterat
         yield "  " + words.text("no-findings")
     for number, finding in enumerate(found, 1):
         yield from finding_lines(finding, words, number)
-    cannot = rules.cannot_show(study)
+    cannot = cannot_texts(study, words)
     if cannot:
         yield ""
         yield words.text("cannot-title")
-        for key in cannot:
-            yield from _wrapped(cannot_text(words, key), "  - ", "    ")
+        for line in cannot:
+            yield from _wrapped(line, "  - ", "    ")
 
 
 def _part(part: Part, words: Words, has_title: bool) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
     estimated_ms, is_whole = 0.0, True
     if timing.normal_ms is not None and timing.num_iters is not None and segment.has_iter_numbers:
         if table.num_times:
-            excess = sum(s.excess_ms for s in timing.spikes)
+            excess = sum(s.weight * s.excess_ms for s in timing.spikes)
             estimated_ms = max(0, timing.num_iters - table.num_times) * timing.normal_ms
             phases["step"] = max(0.0, table.time_sum_ms - excess) + estimated_ms
         else:
@@ -88,12 +88,10 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
     if is_by_stamps(segment):
         pass  # what lies between two stamps was charged above
     elif not log.time_holds_eval:
-        evaluations = [e.time_ms for e in segment.evals if e.time_ms is not None]
-        if evaluations:
-            phases["eval"] = phases.get("eval", 0.0) + float(sum(evaluations))
-        saves = [s.time_ms for s in segment.saves if s.time_ms is not None]
-        if saves:
-            phases["checkpoint"] = phases.get("checkpoint", 0.0) + float(sum(saves))
+        if segment.evals_ms:
+            phases["eval"] = phases.get("eval", 0.0) + segment.evals_ms
+        if segment.saves_ms:
+            phases["checkpoint"] = phases.get("checkpoint", 0.0) + segment.saves_ms
     else:
         is_whole = _charge_unprinted_evals(phases, segment, timing)
     return _nonzero(phases), estimated_ms, is_whole
@@ -115,9 +113,10 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
 
     excess: dict[str, float] = {}
     for spike in timing.spikes:
-        excess[spike.cause] = excess.get(spike.cause, 0.0) + spike.excess_ms - spike.stall_ms
+        explained_ms = spike.weight * (spike.excess_ms - spike.stall_ms)
+        excess[spike.cause] = excess.get(spike.cause, 0.0) + explained_ms
         if spike.stall_ms:
-            charge("stall", spike.stall_ms)
+            charge("stall", spike.weight * spike.stall_ms)
     for cause, left in excess.items():
         for name, ms in parts_of(cause, left, timing):
             charge(name, ms)
@@ -160,16 +159,21 @@ def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: 
     ]
     if segment.first_iter is not None and segment.last_iter is not None:
         missing = [e for e in missing if segment.first_iter <= e.iter <= segment.last_iter]
-    if not missing:
+    count, scale = len(missing), 1.0
+    if segment.table.is_thinned or len(segment.evals) < segment.num_evals:
+        # An iteration that was printed may have been dropped since: they were counted before.
+        count = max(0, segment.num_evals - segment.num_printed_evals)
+        scale = count / max(len(missing), 1)
+    if not count:
         return True
     if timing.eval_ms is not None:
-        phases["eval"] = phases.get("eval", 0.0) + timing.eval_ms * len(missing)
-        saves = sum(e.save_line is not None for e in missing)
+        phases["eval"] = phases.get("eval", 0.0) + timing.eval_ms * count
+        saves = scale * sum(e.save_line is not None for e in missing)
         if saves and timing.save_ms is not None:
             phases["checkpoint"] = phases.get("checkpoint", 0.0) + timing.save_ms * saves
         return not saves or timing.save_ms is not None
     if timing.boundary_ms is not None:
         both = phases.get("eval+checkpoint", 0.0)
-        phases["eval+checkpoint"] = both + timing.boundary_ms * len(missing)
+        phases["eval+checkpoint"] = both + timing.boundary_ms * count
         return True
     return False

@@ -11,7 +11,6 @@ All times are milliseconds. What is not known is None.
 
 import itertools
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -25,7 +24,6 @@ from stepglass.logs.table import Column, median, medians
 
 SLOW = 1.5  # times the normal iteration
 SIGMAS = 8.0
-EXPLAINS = ("gc", "profiler")  # events that make the next row slow
 NEIGHBOURS = 64
 ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)
 WARM_UP_ITERS = 10
@@ -50,6 +48,7 @@ class Spike(NamedTuple):
     excess_ms: float
     cause: str  # warmup, eval, checkpoint, unexplained; joined with +
     stall_ms: float = 0.0  # of the excess, what nothing explains
+    weight: float = 1.0  # how many it stands for, where a log has more than can be kept
 
 
 @dataclass
@@ -90,6 +89,11 @@ class Timing:
         return [spike for spike in self.spikes if cause in spike.cause]
 
 
+def number_of(spikes: list[Spike]) -> int:
+    """How many slow iterations there were."""
+    return round(sum(spike.weight for spike in spikes))
+
+
 def reconstruct(
     log: Log, segment: Segment, is_first: bool = True, normal_ms: float | None = None
 ) -> Timing:
@@ -119,7 +123,7 @@ def reconstruct(
     first = np.zeros(len(iters), bool)
     if starts and len(first):
         first[0] = True
-    known = _rows_after(segment, [e.line for e in segment.events if e.name in EXPLAINS])
+    known = segment.table.column("explained") == 1
     at_boundary = at_eval | (at_save & is_by_stamps(segment))
     ordinary = has_time & ~at_boundary & ~first & ~known & _still_learns(segment, iters)
     if holds_eval and log.time_holds_eval:
@@ -149,13 +153,15 @@ def reconstruct(
     chosen = is_slow & (at_boundary | stall | at_start)
     rows = np.flatnonzero(chosen)
     lines = segment.table.column("line")
-    figures = (iters, lines, timing.times, excess, at_start, at_eval, at_save)
-    for iteration, line, time_ms, excess_ms, is_start, is_eval, is_save in zip(
+    weights = segment.table.column("weight")
+    figures = (iters, lines, timing.times, excess, at_start, at_eval, at_save, weights)
+    for iteration, line, time_ms, excess_ms, is_start, is_eval, is_save, weight in zip(
         *(column[rows].tolist() for column in figures), strict=True
     ):
         cause = CAUSES[is_start, is_eval, is_save]
         stall_ms = excess_ms if cause == "unexplained" else 0.0
-        timing.spikes.append(Spike(int(iteration), int(line), time_ms, excess_ms, cause, stall_ms))
+        spike = Spike(int(iteration), int(line), time_ms, excess_ms, cause, stall_ms, weight)
+        timing.spikes.append(spike)
     _find_stalls_at_boundaries(timing)
     _split(timing, segment)
     _read_printed(timing, segment)
@@ -224,7 +230,7 @@ def eval_interval(segment: Segment) -> int | None:
     setting = segment.setting("eval_interval")
     if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
         return setting
-    steps = Counter(b - a for a, b in itertools.pairwise(segment.eval_iters) if b > a)
+    steps = segment.eval_steps
     if not steps:
         return None
     return max(steps, key=lambda step: (steps[step], -step))
@@ -252,12 +258,12 @@ def _inferred_evals(
     slow = ordinary & (timing.times >= SLOW * normal) & (iters > 0)
     if not slow.any():
         return none
-    seen_elsewhere = {i for segment in log.segments for i in segment.eval_iters}
     inferred: Mask
     if timing.eval_interval:
         inferred = slow & (iters % timing.eval_interval == 0)
-    elif seen_elsewhere:
-        inferred = slow & np.isin(iters, list(seen_elsewhere))
+    elif any(segment.eval_iters for segment in log.segments):
+        seen = np.concatenate([np.array(segment.eval_iters) for segment in log.segments])
+        inferred = slow & np.isin(iters, seen)
     else:
         inferred = slow & _on_a_grid(iters, slow, ordinary)
     return inferred

@@ -305,6 +305,10 @@ cannot-format-lingua = Was eine Evaluation oder ein Checkpoint kostet: Beides dr
 cannot-format-mingpt = Was Sampling und Speichern kosten: Die ausgegebene Zeit ist die der vorigen Iteration.
 cannot-format-char-rnn = Was Evaluationen und Checkpoints kosten: Das wird nicht gemessen.
 cannot-format-megatron = Was Validierung und Checkpoints kosten, sofern es nicht in eigenen Zeilen steht.
+left-out-settings = Einstellungen über die ersten { $most } Namen hinaus: { $count } Zeilen mit weiteren sind nicht behalten.
+left-out-events = Jede Meldung: { $count } aus der Mitte einer langen Reihe sind gezählt, aber nicht behalten.
+left-out-evals = Jede Evaluation: von { $count } sind { $kept } behalten, darunter die beste und die letzte. Anzahlen und Zeiten gelten für alle.
+left-out-runs = Wo jeder Lauf begann: gefunden wurden { $count } mehr als die { $most }, die unterschieden werden.
 
 ## --lines
 
@@ -422,3 +426,5 @@ page-outcome-iters = letzte Iteration
 page-outcome-normal = gewöhnliche Iteration
 page-outcome-wall = Gesamtzeit
 page-outcome-mfu = MFU
+page-thinned = Von { $total } Iterationen sind { $drawn } in dieser Datei: aus jedem Abschnitt die mit dem niedrigsten und dem höchsten Wert jeder Größe. Summen gelten für alle.
+page-thinned-live = Von { $total } Iterationen sind { $drawn } gezeichnet, darunter die niedrigsten und höchsten jedes Abschnitts. Hineinzoomen zeigt jede einzelne.

@@ -305,6 +305,10 @@ cannot-format-lingua = What an evaluation or a checkpoint costs: it dents the ne
 cannot-format-mingpt = What sampling and saving cost: the time printed is the previous iteration's.
 cannot-format-char-rnn = What evaluations and checkpoints cost: they are not timed.
 cannot-format-megatron = What validation and checkpoints cost, unless their own lines say so.
+left-out-settings = Settings beyond the first { $most } names: { $count } lines with more are not kept.
+left-out-events = Every message: { $count } from the middle of a long series are counted, but not kept.
+left-out-evals = Every evaluation: of { $count }, { $kept } are kept, the best and the last among them. Counts and times are of all.
+left-out-runs = Where each run began: { $count } more were found than the { $most } that are told apart.
 
 ## --lines
 
@@ -422,3 +426,5 @@ page-outcome-iters = last iteration
 page-outcome-normal = ordinary iteration
 page-outcome-wall = wall clock
 page-outcome-mfu = MFU
+page-thinned = Of { $total } iterations { $drawn } are in this file: of every stretch the lowest and the highest of each figure. Sums are of all.
+page-thinned-live = Of { $total } iterations { $drawn } are drawn, the lowest and the highest of every stretch among them. Zoom in to see each.

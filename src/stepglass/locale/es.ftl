@@ -305,6 +305,10 @@ cannot-format-lingua = Cuánto cuesta una evaluación o un checkpoint: baja la v
 cannot-format-mingpt = Cuánto cuestan el muestreo y el guardado: el tiempo impreso es el de la iteración anterior.
 cannot-format-char-rnn = Cuánto cuestan las evaluaciones y los checkpoints: no se miden.
 cannot-format-megatron = Cuánto cuestan la validación y los checkpoints, salvo que sus propias líneas lo digan.
+left-out-settings = Los ajustes más allá de los primeros { $most } nombres: { $count } líneas con otros no se conservan.
+left-out-events = Cada mensaje: { $count } del medio de una larga serie se cuentan, pero no se conservan.
+left-out-evals = Cada evaluación: de { $count } se conservan { $kept }, entre ellas la mejor y la última. Los recuentos y los tiempos son de todas.
+left-out-runs = Dónde empezó cada ejecución: se encontraron { $count } más de las { $most } que se distinguen.
 
 ## --lines
 
@@ -422,3 +426,5 @@ page-outcome-iters = última iteración
 page-outcome-normal = iteración normal
 page-outcome-wall = tiempo total
 page-outcome-mfu = MFU
+page-thinned = De { $total } iteraciones, { $drawn } están en este archivo: de cada tramo, las de menor y mayor valor de cada magnitud. Las sumas son de todas.
+page-thinned-live = De { $total } iteraciones se dibujan { $drawn }, entre ellas las de menor y mayor valor de cada tramo. Al ampliar se ve cada una.

@@ -305,6 +305,10 @@ cannot-format-lingua = Ce que coûte une évaluation ou un checkpoint : cela fa
 cannot-format-mingpt = Ce que coûtent la génération et l'enregistrement : le temps affiché est celui de l'itération précédente.
 cannot-format-char-rnn = Ce que coûtent les évaluations et les checkpoints : ils ne sont pas chronométrés.
 cannot-format-megatron = Ce que coûtent la validation et les checkpoints, sauf si leurs propres lignes le disent.
+left-out-settings = Les réglages au-delà des { $most } premiers noms : { $count } lignes qui en ont d'autres ne sont pas gardées.
+left-out-events = Chaque message : { $count } du milieu d'une longue série sont comptés, mais pas gardés.
+left-out-evals = Chaque évaluation : sur { $count }, { $kept } sont gardées, dont la meilleure et la dernière. Les nombres et les durées portent sur toutes.
+left-out-runs = Où chaque exécution a commencé : { $count } de plus ont été trouvées que les { $most } que l'on distingue.
 
 ## --lines
 
@@ -422,3 +426,5 @@ page-outcome-iters = dernière itération
 page-outcome-normal = itération ordinaire
 page-outcome-wall = temps total
 page-outcome-mfu = MFU
+page-thinned = Sur { $total } itérations, { $drawn } sont dans ce fichier : de chaque tronçon, celles où chaque grandeur est la plus basse et la plus haute. Les sommes portent sur toutes.
+page-thinned-live = Sur { $total } itérations, { $drawn } sont tracées, dont les plus basses et les plus hautes de chaque tronçon. Zoomer les montre une à une.

@@ -2,18 +2,28 @@
 
     add_boundaries(segment, block)  # those of a block that was read at once
     limit(segment)
+    share_room(segments)            # a run ended: what many of them keep must not add up
 
 A log may hold more of them than memory should: then every second one is kept, as of iterations.
+How many there were, and how long they took, is counted.
 """
+
+import operator
+from array import array
+from collections import Counter
 
 import numpy as np
 import numpy.typing as npt
 
 from stepglass.logs.fast import Block
-from stepglass.logs.segment import Eval, Save, Segment
+from stepglass.logs.segment import MOST_EVENTS, Eval, Save, Segment
+from stepglass.logs.table import halve_largest
 
 Lines = npt.NDArray[np.int64]
 EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
+MOST_ITERS = 1 << 17  # boundaries whose iteration is known, of one segment
+MOST_STEPS = 1000  # different distances between two evaluations
+ALL_SEGMENTS = 4  # times what one may keep: what all may keep together
 
 
 def add_boundaries(segment: Segment, block: Block) -> None:
@@ -40,8 +50,10 @@ def add_boundaries(segment: Segment, block: Block) -> None:
     save_lines[owners[is_owned]] = saves[is_owned]
     if before and save_lines[0]:
         before[0].save_line = int(save_lines[0])
-    segment.eval_iters.extend(iters[len(before) :].tolist())
-    segment.save_iters.extend(saved[saved >= 0].tolist())
+    segment.num_printed_evals += _num_printed(block.iters, iters)
+    note_evals(segment, iters[len(before) :].tolist())
+    note_saves(segment, saved[saved >= 0].tolist())
+    segment.num_saves += len(saved)
     if block.evals:
         kept = set(range(0, len(columns["line"]), segment.eval_stride))
         kept |= {int(columns["val_loss"].argmin()), len(columns["line"]) - 1}
@@ -70,10 +82,47 @@ def iterations_before(lines: Lines, segment: Segment, block: Block) -> tuple[Lin
     return passed, np.concatenate([first[1:], printed])[places].astype(np.int64)
 
 
-def limit(segment: Segment) -> None:
+def _num_printed(printed: npt.NDArray[np.float64], evals: Lines) -> int:
+    """Of how many evaluations the iteration is among these. Both rise."""
+    places = np.minimum(np.searchsorted(printed, evals), len(printed) - 1)
+    return int(np.count_nonzero(printed[places] == evals))
+
+
+def note_evals(segment: Segment, iters: list[int]) -> None:
+    """There was an evaluation at each of these."""
+    segment.num_evals += len(iters)
+    known = [*segment.eval_iters[-1:], *iters]
+    for step, count in Counter(map(operator.sub, known[1:], known)).items():
+        is_kept = step in segment.eval_steps or len(segment.eval_steps) < MOST_STEPS
+        if step > 0 and is_kept:
+            segment.eval_steps[step] += count
+    segment.eval_iters.extend(iters)
+    segment.eval_iters = _bounded(segment, segment.eval_iters, MOST_ITERS)
+
+
+def note_saves(segment: Segment, iters: list[int]) -> None:
+    """There was a checkpoint at each of these."""
+    segment.save_iters.extend(iters)
+    segment.save_iters = _bounded(segment, segment.save_iters, MOST_ITERS)
+
+
+def _bounded(segment: Segment, iters: "array[int]", most: int) -> "array[int]":
+    """Boundaries are looked up by the iterations that were kept: the others may go, then the
+    oldest of those still to be printed."""
+    if len(iters) <= most:
+        return iters
+    numbers = np.array(iters, np.int64)
+    needed = np.isin(numbers, segment.table.column("iter")) | (
+        numbers > (-1 if segment.last_iter is None else segment.last_iter)
+    )
+    needed[-1] = True
+    return array("q", numbers[needed][-(most // 2) :].tobytes())
+
+
+def limit(segment: Segment, most: int | None = None) -> None:
     """Half of the evaluations of a very long log will do, but not without the best and the last."""
-    most = segment.table.most_notes
-    while len(segment.evals) > most:
+    most = segment.table.most_notes if most is None else most
+    while len(segment.evals) > max(most, 4):
         best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
         last = segment.evals[-1]
         segment.evals = [
@@ -83,3 +132,25 @@ def limit(segment: Segment) -> None:
     while len(segment.saves) > most:
         segment.saves = segment.saves[::2]
         segment.save_stride *= 2
+
+
+def share_room(segments: list[Segment]) -> None:
+    """What these may keep together is a few times what one may: the longest give way."""
+    if not segments:
+        return
+    tables = [segment.table for segment in segments]
+    type(tables[0]).share_room(tables)
+    most = tables[0].most_notes
+    halve_largest(segments, _num_notes, limit, ALL_SEGMENTS * most)
+    halve_largest(segments, _num_events, Segment.limit_events, ALL_SEGMENTS * MOST_EVENTS)
+    for segment in segments:
+        segment.eval_iters = _bounded(segment, segment.eval_iters, most)
+        segment.save_iters = _bounded(segment, segment.save_iters, most)
+
+
+def _num_notes(segment: Segment) -> int:
+    return len(segment.evals) + len(segment.saves)
+
+
+def _num_events(segment: Segment) -> int:
+    return len(segment.events)

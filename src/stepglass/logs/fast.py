@@ -32,6 +32,7 @@ WORD = 8  # characters that are compared at once
 LONGEST = 200  # longer lines are none of these
 MOST_LAYOUTS = 8  # of one length; beyond that a line is read by itself
 WORTH_IT = 16
+MOST_SLOW = 8  # lines that are read by themselves, for each that is not
 ALL = slice(None)
 
 
@@ -167,7 +168,8 @@ def read(block: bytes, first_line: int = 0) -> Block | None:
             continue
         slow[rows] = False
     lines = Lines(iterations)
-    if len(lines) < WORTH_IT:
+    # Where most lines have to be read one by one, holding them all would only take memory.
+    if len(lines) < max(WORTH_IT, int(slow.sum()) // MOST_SLOW):
         return None
     return Block(
         lines=lines,

@@ -12,7 +12,7 @@ is left out of it. A dict has neither step nor time: both are the newest trainin
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from stepglass.logs.common import bars
 from stepglass.logs.record import NUMBER, Record, number
@@ -194,35 +194,83 @@ def _header(name: str, value: float | None) -> list[Record]:
 HISTORY = re.compile(r'"log_history"\s*:\s*\[')
 MAX_STEPS = re.compile(r'"max_steps"\s*:\s*(\d{1,12})\b')
 BETWEEN = re.compile(r"[\s,]*")
+LONGEST_ENTRY = 1 << 20
+LONGEST_NAME = 100  # of what is searched for: it may stand across two parts
 
 
-def trainer_state(text: str) -> list[Record] | None:
-    """The log history of a trainer_state.json, or None if that is not what the text is.
+class TrainerState:
+    """The log history of a trainer_state.json, read as it comes: its length does not matter.
 
     Each record has the `line` its entry begins on. A file cut short gives what is whole in it.
     """
-    found = HISTORY.search(text)
-    if not found or not text.lstrip().startswith("{"):
+
+    def __init__(self) -> None:
+        self.max_steps: int | None = None
+        self.has_records = False
+        self._decode = json.JSONDecoder().raw_decode
+        self._rest = ""
+        self._line = 1  # where the rest begins
+        self._is_inside = False  # the history
+        self._is_over = False
+
+    def feed(self, text: str) -> Iterator[Record]:
+        """The records of what has come."""
+        self._rest += text
+        if not self._is_inside and not self._is_over:
+            self._look_for_steps()
+            found = HISTORY.search(self._rest)
+            self._pass(found.end() if found else max(0, len(self._rest) - LONGEST_NAME))
+            self._is_inside = found is not None
+        if self._is_inside:
+            yield from self._entries()
+        if self._is_over:
+            self._look_for_steps()
+            self._pass(max(0, len(self._rest) - LONGEST_NAME))
+
+    def _look_for_steps(self) -> None:
+        if self.max_steps is None and (found := MAX_STEPS.search(self._rest)):
+            self.max_steps = int(found[1])
+
+    def _pass(self, end: int) -> None:
+        self._line += self._rest.count("\n", 0, end)
+        self._rest = self._rest[end:]
+
+    def _entries(self) -> Iterator[Record]:
+        position, counted = 0, 0
+        while True:
+            between = BETWEEN.match(self._rest, position)
+            position = between.end() if between else position
+            try:
+                entry, end = self._decode(self._rest, position)
+            except (ValueError, RecursionError):
+                break
+            self._line += self._rest.count("\n", counted, position)
+            counted, position = position, end
+            record = _entry(entry)
+            if record is not None:
+                self.has_records = True
+                yield {**record, "line": self._line}
+        self._line += self._rest.count("\n", counted, position)
+        self._rest = self._rest[position:]
+        # What is not whole may be going on in what comes next, but not for ever.
+        self._is_over = self._rest[:1] not in ("{", "") or len(self._rest) > LONGEST_ENTRY
+        self._is_inside = not self._is_over
+
+
+def _entry(entry: object) -> Record | None:
+    step = entry.get("step") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or type(step) is not int or abs(step) > 1e15:
         return None
-    total = MAX_STEPS.search(text)
-    decoder = json.JSONDecoder()
-    result: list[Record] = []
-    position, line, counted = found.end(), 1, 0
-    while True:
-        between = BETWEEN.match(text, position)
-        position = between.end() if between else position
-        try:
-            entry, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return result
-        line += text.count("\n", counted, position)
-        counted, position = position, end
-        step = entry.get("step") if isinstance(entry, dict) else None
-        if type(step) is not int or abs(step) > 1e15:
-            continue
-        record = _record(entry, step)
-        if record is None:
-            continue
-        if record["kind"] == "iter" and total:
-            record["max_iters"] = int(total[1])
-        result.append({**record, "line": line})
+    return _record(entry, step)
+
+
+def trainer_state(text: str) -> list[Record] | None:
+    """The records of a whole trainer_state.json, or None if that is not what the text is."""
+    if not HISTORY.search(text) or not text.lstrip().startswith("{"):
+        return None
+    state = TrainerState()
+    records = list(state.feed(text))
+    for record in records:
+        if record["kind"] == "iter" and state.max_steps is not None:
+            record["max_iters"] = state.max_steps
+    return records

@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stepglass.logs.boundaries import add_boundaries, iterations_before, limit
+from stepglass.logs.boundaries import (
+    add_boundaries,
+    iterations_before,
+    limit,
+    note_evals,
+    note_saves,
+    share_room,
+)
 from stepglass.logs.fast import Block
 from stepglass.logs.record import Record
 from stepglass.logs.segment import Eval, Event, Save, Segment
@@ -23,7 +30,6 @@ LEAST = 1e-9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
 MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
-MOST_EVENTS = 20_000  # kept of one segment
 
 
 def sane(value: float | None, most: float) -> float | None:
@@ -49,6 +55,7 @@ class Log:
         self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
         self._recent_set: set[tuple[object, ...]] = set()
         self._latest: deque[int] = deque(maxlen=3)
+        self.num_unparted = 0  # runs that began when there were too many segments already
 
     @property
     def current(self) -> Segment:
@@ -67,7 +74,7 @@ class Log:
         elif kind == "event":
             self._add_event(record, line)
         elif kind == "end":
-            self.current.end.update({k: v for k, v in record.items() if k != "kind"})
+            self.current.add_end({k: v for k, v in record.items() if k != "kind"})
             self.current.end_line = line
         if stamp is not None:
             self.current.first_stamp = self.current.first_stamp or stamp
@@ -94,7 +101,7 @@ class Log:
         edges = block.take(np.array([0, len(block) - 1]))
         first, last = edges["iter"].astype(np.int64).tolist()
         segment = self._segment_for(first)
-        if block.evals or block.saves:
+        if block.evals or block.saves or segment.evals:
             add_boundaries(segment, block)
             limit(segment)
         segment.table.add_block(block)
@@ -111,6 +118,8 @@ class Log:
         iters = stretch.iters
         stretch.columns["line"] = np.arange(first_line, first_line + len(iters), dtype=np.float64)
         segment = self._segment_for(int(iters[0]))
+        if self._passes(segment, int(iters[0])):
+            stretch.columns["explained"] = (np.arange(len(iters)) == 0).astype(np.float64)
         for phase, column in stretch.phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + float(column.sum())
         segment.table.add_block(stretch)
@@ -139,8 +148,7 @@ class Log:
         segment = self.current
         goes_back = segment.last_iter is not None and iteration < segment.last_iter
         goes_back |= is_unmeasured and segment.is_measured
-        has_room = len(self.segments) < MOST_SEGMENTS
-        if goes_back and not segment.is_empty() and has_room:
+        if goes_back and not segment.is_empty() and self._has_room():
             following = Segment(table=self._new_table())
             following.config = dict(segment.config)  # nothing was said: likely the same
             following.config_lines = dict(segment.config_lines)
@@ -149,7 +157,13 @@ class Log:
             self._begin(following)
         return self.current
 
+    def _has_room(self) -> bool:
+        has_room = len(self.segments) < MOST_SEGMENTS
+        self.num_unparted += not has_room
+        return has_room
+
     def _begin(self, segment: Segment) -> None:
+        share_room(self.segments)
         self.segments.append(segment)
         self._recent.clear()
         self._recent_set.clear()
@@ -211,11 +225,19 @@ class Log:
             segment.config.setdefault("max_iters", int(length))
             segment.config_lines.setdefault("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
+        row["explained"] = self._passes(segment, iteration)
         if time_ms is None:
             row["time_ms"] = self._time_from_progress(record, segment, iteration)
         if loss is not None and not np.isfinite(loss):
             row["loss"] = None
         segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp}, phases)
+
+    def _passes(self, segment: Segment, iteration: int) -> float | None:
+        """An iteration was printed: 1 if the line before says why it is slow."""
+        if segment.eval_iters and iteration == segment.eval_iters[-1]:
+            segment.num_printed_evals += 1
+        was_explained, segment.is_explained = segment.is_explained, False
+        return 1.0 if was_explained else None
 
     def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
         """Progress bars show how long it has taken so far, or a rate."""
@@ -245,14 +267,18 @@ class Log:
         else:
             segment = self._segment_for(iteration)
         if segment.evals and segment.evals[-1].iter == iteration:
+            last = segment.evals[-1]
+            if known["time_ms"] is not None:
+                segment.evals_ms += known["time_ms"] - (last.time_ms or 0.0)
             for name, value in known.items():
                 if value is not None:
-                    setattr(segment.evals[-1], name, value)
+                    setattr(last, name, value)
             return
         if segment.first_line is None:
             segment.first_line = line
         segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
-        segment.eval_iters.append(iteration)
+        segment.evals_ms += known["time_ms"] or 0.0
+        note_evals(segment, [iteration])
         limit(segment)
 
     def _is_quoted_late(self, iteration: int) -> bool:
@@ -278,39 +304,38 @@ class Log:
         if segment.saves and segment.saves[-1].iter == iteration is not None:
             return
         segment.saves.append(Save(line, iteration, record.get("time_ms"), stamp))
+        segment.num_saves += 1
+        segment.saves_ms += record.get("time_ms") or 0.0
         if iteration is not None:
-            segment.save_iters.append(iteration)
+            note_saves(segment, [iteration])
         if last is not None and last.iter == iteration:
             last.save_line = line
         limit(segment)
 
     def _add_start(self, record: Record, line: int) -> None:
         says_start = not {"init_from", "tokens_per_iter"}.isdisjoint(record) or record.get("config")
-        has_room = len(self.segments) < MOST_SEGMENTS
-        if says_start and not self.current.is_empty() and has_room:
+        if says_start and not self.current.is_empty() and self._has_room():
             self._begin(Segment(table=self._new_table()))
         segment = self.current
         for key, value in (record.get("config") or {}).items():
             if not is_absurd(value):
-                segment.config[key] = value
-                segment.config_lines[key] = line
+                segment.add_setting(key, value, line)
         for key, value in record.items():
             if key not in ("kind", "config") and value is not None and not is_absurd(value):
-                segment.facts[key] = value
-                segment.fact_lines[key] = line
+                segment.add_fact(key, value, line)
 
     def _add_event(self, record: Record, line: int) -> None:
         segment = self.current
-        if len(segment.events) < MOST_EVENTS:
-            iteration = record.get("iter")
-            if iteration is None:
-                iteration = segment.last_iter
-            segment.events.append(Event(line, record["name"], iteration, record))
+        iteration = record.get("iter")
+        if iteration is None:
+            iteration = segment.last_iter
+        segment.add_event(Event(line, record["name"], iteration, record))
 
     def finish(self) -> None:
         """Drop what holds no training: the header of a run that never began, say."""
         kept = [s for s in self.segments if not s.is_empty() or s.ran_out_of_memory]
         if kept and self.segments[-1] not in kept:  # what was said after the last iteration
             kept[-1].events += self.segments[-1].events
+            kept[-1].num_events.update(self.segments[-1].num_events)
             kept[-1].end.update(self.segments[-1].end)
         self.segments = kept or self.segments[:1]

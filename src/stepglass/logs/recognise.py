@@ -6,8 +6,9 @@ intake.feed(block)          #   whole lines
 log = intake.log()          #   as far as it goes
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 
 from stepglass.errors import LogError
 from stepglass.logs import fast, stretch
@@ -42,8 +43,8 @@ OTHERS = (
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
 MOST_WAITING = 50_000  # lines without a decision
+MOST_WAITING_BYTES = 1 << 24
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
-LARGEST_DOCUMENT = 1 << 28
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
 
 
@@ -56,12 +57,17 @@ class Intake:
     """Takes blocks of whole lines and keeps what they said."""
 
     def __init__(
-        self, new_table: Callable[[], Table] = Table, reader: Reader | None = None
+        self,
+        new_table: Callable[[], Table] = Table,
+        reader: Reader | None = None,
+        num_lines: int = 0,
     ) -> None:
         self._log = Log(new_table)
+        self._log.num_lines = num_lines  # of the file, before what will be fed
         self._candidates: list[Reader] = [Console(), RunLog()]
         self._scores = [0.0, 0.0]
         self._waiting: list[tuple[int, bytes]] = []
+        self._waiting_bytes = 0
         self._reader = reader  # known beforehand, or chosen by what it understands
 
     def feed(self, block: bytes) -> None:
@@ -133,6 +139,7 @@ class Intake:
             line = block[position:end].rstrip(b"\n")
             position = end
             self._waiting.append((self._next_number(), line))
+            self._waiting_bytes += len(line)
             self._try_line(line)
             self._forget()
             if self._reader is not None:
@@ -145,11 +152,13 @@ class Intake:
 
     def _forget(self) -> None:
         """A file that says nothing for so long need not be remembered."""
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             if max(self._scores) >= WEIGHT["iter"]:
                 self._choose(self._best())
             else:
-                del self._waiting[:-1000]
+                is_long = len(self._waiting) > 1000
+                self._waiting = self._waiting[-1000 if is_long else len(self._waiting) // 2 :]
+                self._waiting_bytes = sum(len(line) for _, line in self._waiting)
 
     def _try_line(self, line: bytes) -> None:
         texts = [text for text in pieces(line) if text]
@@ -253,20 +262,13 @@ def _records_of(quick: fast.Block) -> Iterator[tuple[int, Record, float | None]]
 def read(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
     """The whole of a log. Nothing of training in it is an error that says so."""
     intake = Intake(new_table)
-    held: list[bytes] = []
-    num_held = 0
-    for block in blocks(file):
-        if not num_held and block.startswith(COMPRESSED):
+    parts = blocks(file)
+    for number, block in enumerate(parts):
+        if not number and block.startswith(COMPRESSED):
             raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
-        if held or (not num_held and block.lstrip()[:1] == b"{" and b'"log_history"' in block):
-            held.append(block)  # one JSON document: it is read whole
-            if sum(map(len, held)) > LARGEST_DOCUMENT:
-                raise LogError(f"{name}: a trainer_state.json of more than 256 MB is not read")
-        else:
-            num_held = 1
-            intake.feed(block)
-    if held:
-        return _document(b"".join(held), name, new_table)
+        if not number and block.lstrip()[:1] == b"{" and b'"log_history"' in block:
+            return _document(chain([block], parts), name, new_table)
+        intake.feed(block)
     log = intake.log()
     log.finish()
     if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
@@ -274,19 +276,27 @@ def read(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> L
     return log
 
 
-def _document(data: bytes, name: str, new_table: Callable[[], Table]) -> Log:
-    from stepglass.logs.huggingface import HFTrainer, trainer_state  # noqa: PLC0415
+def _document(parts: Iterable[bytes], name: str, new_table: Callable[[], Table]) -> Log:
+    """One JSON document, entry by entry."""
+    from stepglass.logs.huggingface import HFTrainer, TrainerState  # noqa: PLC0415
 
-    text = data.decode("utf-8", "replace")
-    records = trainer_state(text)
-    log = Log(new_table)
+    state, log = TrainerState(), Log(new_table)
     log.format = HFTrainer.name
-    log.num_lines = text.count("\n") + (not text.endswith("\n"))
-    for record in records or []:
-        log.add(record, record.pop("line", 1), None)
-    log.num_understood = log.num_lines if records else 0
+    is_whole_line = True
+    for part in parts:
+        log.num_lines += part.count(b"\n")
+        is_whole_line = part.endswith(b"\n")
+        for record in state.feed(part.decode("utf-8", "replace")):
+            log.add(record, record.pop("line", 1), None)
+    log.num_lines += not is_whole_line
+    if state.max_steps is not None:
+        for segment in log.segments:
+            if len(segment.table):
+                first = int(segment.table.column("line")[0])
+                segment.add_setting("max_iters", state.max_steps, first)
+    log.num_understood = log.num_lines if state.has_records else 0
     log.finish()
-    if not records or all(segment.is_empty() for segment in log.segments):
+    if all(segment.is_empty() for segment in log.segments):
         raise LogError(f"{name}: the log_history of this trainer_state.json holds no training step")
     return log
 

@@ -1,14 +1,54 @@
 """One process's part of a log: its iterations, evaluations, checkpoints, settings and events.
 
-Everything keeps the number of the line it stands on, from 1.
+Everything keeps the number of the line it stands on, from 1. A log may go on saying new things for
+ever: what a segment keeps of settings, facts and events is bounded; what is left out is counted.
 """
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from stepglass.logs.record import Record
 from stepglass.logs.table import Table
+
+MOST_NAMES = 1000  # of settings, and of facts
+MOST_EVENTS = 2000
+MOST_KINDS = 100  # of events that are counted by name
+MOST_SAID_AT_THE_END = 100
+LONGEST_VALUE = 4096  # characters
+EXPLAINS = ("gc", "profiler")  # events that make the next iteration slow
+# What the rules ask for: kept however many other settings came before.
+ASKED_FOR = {
+    "always_save_checkpoint",
+    "batch_size",
+    "block_size",
+    "compile",
+    "dataset",
+    "decay_lr",
+    "device",
+    "dropout",
+    "dtype",
+    "embedding_lr",
+    "eval_interval",
+    "eval_iters",
+    "grad_clip",
+    "gradient_accumulation_steps",
+    "init_from",
+    "learning_rate",
+    "lr_decay_iters",
+    "lr_schedule",
+    "max_iters",
+    "min_lr",
+    "model",
+    "muon_lr",
+    "n_embd",
+    "n_head",
+    "n_layer",
+    "optimizer",
+    "vocab_size",
+    "warmup_iters",
+}
 
 
 @dataclass(slots=True)
@@ -62,13 +102,23 @@ class Segment:
     table: Table = field(default_factory=Table)
     evals: list[Eval] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
-    # Of all of them: which iterations were boundaries must not be forgotten.
+    # Of all of them, as far as their iterations were kept: which were boundaries must be known.
     eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
     save_iters: "array[int]" = field(default_factory=lambda: array("q"))
+    eval_steps: "Counter[int]" = field(default_factory=Counter)  # from one evaluation to the next
     # Of how many one is kept.
     eval_stride: int = 1
     save_stride: int = 1
+    # Of all of them, kept or not.
+    num_evals: int = 0
+    num_saves: int = 0
+    num_printed_evals: int = 0  # whose iteration was printed after them
+    evals_ms: float = 0.0  # what they say they took
+    saves_ms: float = 0.0
     events: list[Event] = field(default_factory=list)
+    num_events: "Counter[str]" = field(default_factory=Counter)  # by name
+    num_left_out: int = 0  # lines with a setting that was not kept
+    is_explained: bool = False  # the last line says why the next iteration is slow
     phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
     first_iter: int | None = None
     last_iter: int | None = None
@@ -97,3 +147,50 @@ class Segment:
 
     def setting(self, name: str) -> Any:
         return self.config.get(name)
+
+    def add_setting(self, name: str, value: Any, line: int) -> None:
+        if len(self.config) < MOST_NAMES or name in self.config or name in ASKED_FOR:
+            self.config[name] = shortened(value)
+            self.config_lines[name] = line
+        else:
+            self.num_left_out += 1
+
+    def add_fact(self, name: str, value: Any, line: int) -> None:
+        if len(self.facts) < MOST_NAMES or name in self.facts:
+            self.facts[name] = shortened(value)
+            self.fact_lines[name] = line
+
+    def add_end(self, said: Record) -> None:
+        for name, value in said.items():
+            if len(self.end) < MOST_SAID_AT_THE_END or name in self.end:
+                self.end[name] = shortened(value)
+
+    def add_event(self, event: Event) -> None:
+        """Of many the first and the last stay: causes come first, what ended a run comes last."""
+        self.is_explained |= event.name in EXPLAINS
+        if event.name in self.num_events or len(self.num_events) < MOST_KINDS:
+            self.num_events[event.name] += 1
+        event.record = {name: shortened(value) for name, value in event.record.items()}
+        self.events.append(event)
+        self.limit_events(MOST_EVENTS)
+
+    def limit_events(self, most: int) -> None:
+        surplus = len(self.events) - most
+        if surplus > 0:
+            del self.events[most // 2 : most // 2 + surplus]
+
+
+def shortened(value: Any) -> Any:
+    """No more of it than anybody could look at. Of something nested, its texts.
+
+    >>> shortened({"text": "ab", "of": {"x": 1}}), len(shortened("x" * 9999))
+    ({'text': 'ab', 'of': {'x': 1}}, 4096)
+    """
+    if isinstance(value, str):
+        return value[:LONGEST_VALUE]
+    if not isinstance(value, dict | list) or len(repr(value)) <= LONGEST_VALUE:
+        return value
+    if isinstance(value, list):
+        return repr(value)[:LONGEST_VALUE]
+    texts = {str(k)[:100]: v[:LONGEST_VALUE] for k, v in value.items() if isinstance(v, str)}
+    return dict(list(texts.items())[:2])

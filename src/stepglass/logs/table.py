@@ -1,20 +1,26 @@
 """The iterations of a run as columns of numbers, in bounded memory.
 
 Up to `CAPACITY` rows every printed iteration is kept. Beyond that ordinary ones are thinned evenly
-(every second, every fourth, ...) and slow ones stay: a spike is what people ask about. Counts and
-sums are of all of them. A number that was not printed is NaN.
+(every second, every fourth, ...) and slow ones stay: a spike is what people ask about. Where even
+those are too many, every second one goes, and those that stay say how many they stand for. Counts
+and sums are of all of them. A number that was not printed is NaN.
 """
 
 import math
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp] | slice
+Item = TypeVar("Item")
 
-# `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said.
+# `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said;
+# `weight` is how many slow iterations a slow one stands for; `explained` is 1 where the line before
+# says why it is slow.
 COLUMNS = (
     "n",
     "line",
@@ -31,9 +37,13 @@ COLUMNS = (
     "is_update",
     "step_ms",
     "memory_bytes",
+    "weight",
+    "explained",
 )
 CAPACITY = 1 << 15
+ALL_SEGMENTS = 4  # times CAPACITY: what all segments of a log may keep together
 MOST_BLOCKS = 512
+FIRST_ROWS = 16  # slow ones among them are the warm-up, and stand for nobody else
 SLOW = 1.5  # times the median: never thinned out
 
 
@@ -100,6 +110,28 @@ class Table:
         self._flush()
         return self._num_times
 
+    @property
+    def num_kept(self) -> int:
+        """Rows that `column` gives."""
+        self._flush()
+        return self._size
+
+    @property
+    def is_thinned(self) -> bool:
+        """Were some iterations dropped?"""
+        return self.num_kept < len(self)
+
+    @classmethod
+    def share_room(cls, tables: Sequence["Table"]) -> None:
+        """Many runs in one file must not take more memory than a few: the longest give way."""
+        halve_largest(tables, lambda t: t.num_kept, Table.shrink, ALL_SEGMENTS * CAPACITY)
+
+    def shrink(self, most: int) -> None:
+        """Keep no more rows than so many."""
+        self._flush()
+        while self._size > max(most, 2 * FIRST_ROWS):
+            self._thin(most)
+
     def add(self, values: dict[str, float | None], phases: dict[str, float]) -> None:
         """One iteration. Its phases are summed elsewhere; a table that keeps all may want them."""
         self._pending.append(values)
@@ -145,12 +177,13 @@ class Table:
         columns["n"] = (rows + first).astype(np.float64)
         columns["prev_mfu"] = block.mfu(np.maximum(rows - 1, 0))
         columns["prev_mfu"][rows == 0] = before
+        columns["weight"] = np.ones(len(rows))
         self._blocks.append(columns)
         self._size += len(rows)
         if len(self._blocks) > MOST_BLOCKS:
             self._join()
         while self._size > CAPACITY:
-            self._thin()
+            self._thin(CAPACITY)
 
     def _join(self) -> None:
         """A log that is followed comes in many small blocks, and each takes room of its own."""
@@ -158,20 +191,42 @@ class Table:
         whole = {name: self.column(name) for name in names}
         self._blocks, self._columns = [whole], {}
 
-    def _thin(self) -> None:
-        times = np.concatenate([block["time_ms"] for block in self._blocks])
-        times = times[np.isfinite(times)]
+    def _thin(self, most: int) -> None:
+        self._join()
+        [rows] = self._blocks
+        is_even = rows["n"] % self._stride == 0  # the others are here because they are slow
+        times = rows["time_ms"][is_even & np.isfinite(rows["time_ms"])]
         self._stride *= 2
         self._slow_ms = SLOW * median(times) if len(times) else np.inf
-        self._blocks = [self._thinned(block) for block in self._blocks]
-        self._size = sum(len(block["n"]) for block in self._blocks)
-        if self._size > CAPACITY - CAPACITY // 4:  # slow ones are the rule here
-            self._blocks = [{k: v[::2] for k, v in block.items()} for block in self._blocks]
-            self._size = sum(len(block["n"]) for block in self._blocks)
+        is_slow = rows["time_ms"] > self._slow_ms
+        kept = is_slow | (rows["n"] % self._stride == 0)
+        is_slow &= rows["n"] >= FIRST_ROWS
+        num_kept, num_slow = np.count_nonzero(kept), np.count_nonzero(is_slow)
+        if num_kept > most - most // 4 and num_slow > num_kept // 2:  # slow ones are the rule here
+            kept[np.flatnonzero(is_slow)[1::2]] = False
+            # What slow iterations took in all must not change with the length of a log.
+            weight, stay = rows["weight"], is_slow & kept
+            weight[stay] *= weight[is_slow].sum() / weight[stay].sum()
+        self._blocks = [{name: values[kept] for name, values in rows.items()}]
+        self._columns = {}
+        self._size = int(np.count_nonzero(kept))
 
-    def _thinned(self, block: dict[str, Column]) -> dict[str, Column]:
-        rows = np.flatnonzero((block["n"] % self._stride == 0) | (block["time_ms"] > self._slow_ms))
-        return {name: values[rows] for name, values in block.items()}
+
+def halve_largest(
+    items: Sequence[Item],
+    size: Callable[[Item], int],
+    shrink: Callable[[Item, int], None],
+    most: int,
+) -> None:
+    """Shrink the largest to half its size, until all together have no more than `most`."""
+    sizes = [size(item) for item in items]
+    while sum(sizes) > most:
+        largest = max(range(len(items)), key=sizes.__getitem__)
+        shrink(items[largest], sizes[largest] // 2)
+        now = size(items[largest])
+        if now >= sizes[largest]:
+            return  # it cannot give more
+        sizes[largest] = now
 
 
 def median(values: npt.ArrayLike) -> float:

@@ -1,11 +1,12 @@
 """One of the two models: by the settings of a run, or by what a checkpoint says it holds."""
 
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from stepglass.config import TrainConfig
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.modern import Modern, ModernConfig
+from stepglass.units import finite, shown
 
 Model = GPT | Modern
 Shape = GPTConfig | ModernConfig
@@ -46,9 +47,23 @@ def as_record(shape: Shape) -> dict[str, Any]:
     return {"model": name, **asdict(shape)}
 
 
-def from_record(record: dict[str, Any]) -> Shape:
-    """The shape a checkpoint was written with. The first ones held no other model than GPT-2."""
-    fields = {key: value for key, value in record.items() if key != "model"}
-    if record.get("model", "gpt2") == "gpt2":
-        return GPTConfig(**fields)
-    return ModernConfig(**fields)
+def from_record(record: Any) -> Shape:
+    """The shape a checkpoint was written with. The first ones held no other model than GPT-2.
+    Raises ValueError or TypeError for what is none."""
+    if not isinstance(record, dict):
+        raise ValueError(f"model_config is {shown(record)}")
+    values = {key: value for key, value in record.items() if key != "model"}
+    model = record.get("model", "gpt2")
+    kinds: dict[Any, type[Shape]] = {"gpt2": GPTConfig, "modern": ModernConfig}
+    shape = kinds.get(model)
+    if shape is None:
+        raise ValueError(f"model is {shown(model)}")
+    for field in fields(shape):
+        if field.name not in values and field.default is MISSING:
+            raise ValueError(f"{field.name} is missing")
+        value = values.get(field.name, field.default)
+        if type(value) is not field.type and not (field.type is float and type(value) is int):
+            raise ValueError(f"{field.name} is {shown(value)}")
+        if field.type is float and finite(value) is None:
+            raise ValueError(f"{field.name} is {shown(value)}")
+    return shape(**values)

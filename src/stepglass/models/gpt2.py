@@ -194,13 +194,13 @@ class GPT(nn.Module):
         C = self.config.n_embd
         return {"q": C, "k": C, "v": C} if name.endswith("c_attn.weight") else {}
 
-    def new_cache(self, dtype: torch.dtype) -> KVCache:
+    def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
         """An empty cache for one sequence of this model."""
         return KVCache(
             num_layers=self.config.n_layer,
             num_heads=self.config.n_head,
             head_dim=self.config.head_dim,
-            max_tokens=self.config.block_size,
+            max_tokens=max_tokens,
             device=self.lm_head.weight.device,
             dtype=dtype,
         )

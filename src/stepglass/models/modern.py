@@ -58,6 +58,8 @@ class ModernConfig:
             raise ValueError(f"n_kv_head={self.n_kv_head} does not divide n_head={self.n_head}")
         if self.n_inner < 0:
             raise ValueError(f"n_inner must not be negative, found {self.n_inner}")
+        if self.rope_theta <= 0:
+            raise ValueError(f"rope_theta must be above 0, found {self.rope_theta}")
 
     @property
     def head_dim(self) -> int:
@@ -230,13 +232,13 @@ class Modern(nn.Module):
             return {"gate_proj": self.config.inner, "up_proj": self.config.inner}
         return {}
 
-    def new_cache(self, dtype: torch.dtype) -> KVCache:
+    def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
         """An empty cache for one sequence of this model."""
         return KVCache(
             num_layers=self.config.n_layer,
             num_heads=self.config.kv_heads,
             head_dim=self.config.head_dim,
-            max_tokens=self.config.block_size,
+            max_tokens=max_tokens,
             device=self.lm_head.weight.device,
             dtype=dtype,
         )

@@ -20,6 +20,7 @@ from stepglass.report.to_tensorboard import to_tensorboard
 from stepglass.settings import Settings, setting
 
 MOST_RUNS = 8  # that colours can tell apart
+MOST_ROWS = 1 << 19  # of a run that has more than a page should hold: some 25 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +105,11 @@ def read(target: str, name: str, device: str | None, words: dict[str, Words]) ->
         if log.format != "stepglass":
             run_dir = None
         end = stream.place_of(log)
+        # More than the page should hold: thinned while it was read, and now to what it should.
+        most = MOST_ROWS if stream.num_hidden(log) else None
         return {
             "story": story.tell(known, name, run_dir, words),
-            "messages": list(stream.messages(log, Place(), end, pack.small, known.parts)),
+            "messages": list(stream.messages(log, Place(), end, pack.small, known.parts, most)),
         }
     finally:
         if was_on:

@@ -6,6 +6,11 @@
     run.has_news(after=None)              # is it worth while to read on? A glance, no more
     for event in run.events(after=None):  # or after the id of the last event a page has seen
         ...
+    run.detail(0, 1000, 2000)             # the rows of these lines, where a page looks closer
+
+Of a long run a page gets no more than it can draw, and the server keeps no more than it needs for
+that; whoever looks closer gets the rows of that part, which are read from the file again. So what
+is kept does not grow with the run.
 
 An event's id is a place in the file, so that a page can go on where it was, even with a server that
 was started anew: what it gets twice replaces what it had. The file is only ever read, and only
@@ -17,8 +22,8 @@ import os
 import stat
 import time
 import zlib
-from bisect import bisect_right
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -29,7 +34,7 @@ from stepglass.logs.log import Log
 from stepglass.logs.recognise import Intake
 from stepglass.logs.stepglass_log import RunLog
 from stepglass.report import pack, story, stream
-from stepglass.report.rows import AllRows
+from stepglass.report.rows import AllRows, Columns, LiveRows, num_hidden, thinned
 from stepglass.report.stream import Place
 
 PIECE = 1 << 22  # bytes read at once
@@ -37,8 +42,15 @@ LONGEST_LINE = 1 << 20
 LONGEST_HEAD = (
     256  # of its first line: a file is known by it, since numbers of files are used again
 )
-LARGEST_BATCH = 1 << 20  # bytes of events handed out at once
-MOST_ROWS = 16_384  # in a message
+# Of a run a page gets so many rows at first, thinned if it has more: some 2 MB. Later it gets every
+# row, unless it has been away for longer than this.
+OVERVIEW_ROWS = 32_000
+NEW_ROWS = 2048
+LEAST_SHARE = 64  # of a long file that is still being read, a page is told in so many parts
+DETAIL_ROWS = 16_000
+MOST_READ_AGAIN = 24 << 20  # bytes, for one who looks closer: a second's work
+MOST_MARKS = 4096
+MARK_BYTES = 1 << 18  # between two places of the file whose line is known, or more in a long one
 # Between two looks of the rules: short at first, when much changes, and longer each time; and never
 # less than so many times what a look costs. Training needs the machine.
 FIRST_PAUSE_S = 3.0
@@ -92,8 +104,10 @@ class LiveRun:
         """Nothing is read yet of this file."""
         self._file = file
         self._size = 0
-        self._intake = Intake(AllRows, RunLog())
+        self._is_behind = False
+        self._intake = Intake(LiveRows, RunLog())
         self._marks: list[tuple[int, Place]] = [(0, Place())]
+        self._lines: list[tuple[int, int]] = [(0, 0)]  # places in the file, and the lines before
         self._is_stale = True
         self._next_look = 0.0
         self._pause_s = FIRST_PAUSE_S
@@ -118,7 +132,7 @@ class LiveRun:
         """Read on. True if there is more to read at once."""
         try:
             with open(self._path, "rb", opener=without_waiting) as file:
-                is_more = self._read(file)
+                self._is_behind = is_more = self._read(file)
         except FileNotFoundError:
             is_more = False
             if self._offset:
@@ -134,7 +148,7 @@ class LiveRun:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return False
-        identity = zlib.crc32(b"%d " % status.st_ino + file.readline(LONGEST_HEAD))
+        identity = identity_of(file)
         if identity != self._file or status.st_size < self._offset:
             self._begin(file=identity)
         self._size = status.st_size
@@ -144,12 +158,26 @@ class LiveRun:
         if not end and len(data) < LONGEST_LINE:
             return False
         end = end or len(data)  # no log has such a line: what it holds is passed over
+        self._mark_lines(data[:end])
         self._intake.feed(data[:end].replace(b"\r\n", b"\n"))
         self._marks.append((self._offset + end, stream.place_of(self._log())))
+        if len(self._marks) > MOST_MARKS:  # the older half may be known less finely
+            del self._marks[1 : MOST_MARKS // 2 : 2]
         self._is_stale = True
         if END in data:
             self._next_look = 0.0  # the last word should not wait
         return len(data) == PIECE
+
+    def _mark_lines(self, data: bytes) -> None:
+        """Where lines begin in what is about to be read, now and then."""
+        line, done = self._log().num_lines, 0
+        while (cut := data.find(b"\n", done + MARK_BYTES) + 1) or done < len(data):
+            cut = cut or len(data)
+            line += data.count(b"\n", done, cut)
+            self._lines.append((self._offset + cut, line))
+            done = cut
+        if len(self._lines) > MOST_MARKS:
+            del self._lines[1:-1:2]
 
     def _log(self) -> Log:
         log = self._intake.peek()
@@ -190,35 +218,94 @@ class LiveRun:
             result.append(LiveEvent(seen.id, "reset", b"{}"))
         if seen.offset > self._offset:
             return []  # a server that was started anew has not read so far yet
-        size = 0
-        index = bisect_right(self._marks, seen.offset, key=lambda mark: mark[0]) - 1
-        while index < len(self._marks) - 1 and size < LARGEST_BATCH:
-            end = self._end_of_batch(index)
-            has_now = Seen(self._file, self._marks[end][0], seen.story)
-            messages = stream.messages(
-                self._log(), self._marks[index][1], self._marks[end][1], pack.plain
-            )
-            batch = [LiveEvent(seen.id, "rows", as_json(message)) for message in messages]
-            # Only with the last of them has a page all of it.
-            result += [*batch[:-1], LiveEvent(has_now.id, "rows", batch[-1].data)]
-            size += sum(len(event.data) for event in batch)
-            index, seen = end, has_now
-        is_all = index == len(self._marks) - 1
+        if self._is_worth_telling(seen.offset):
+            result += self._rows(seen)
+            seen = Seen(self._file, self._offset, seen.story)
+        is_all = seen.offset == self._offset
         if is_all and self._story and seen.story != self._story_number:
             seen = Seen(self._file, seen.offset, self._story_number)
             result.append(LiveEvent(seen.id, "story", self._story))
         return result
 
-    def _end_of_batch(self, start: int) -> int:
-        """As many pieces as go well into one message."""
-        first = self._marks[start][1]
-        end = start + 1
-        while end < len(self._marks) - 1:
-            place = self._marks[end + 1][1]
-            if place.segment != first.segment or place.rows - first.rows > MOST_ROWS:
-                break
-            end += 1
-        return end
+    def _is_worth_telling(self, offset: int) -> bool:
+        """Is there more than a page has? Of a long file not after every piece of it."""
+        new = self._offset - offset
+        return new > 0 and (not self._is_behind or new * LEAST_SHARE >= self._size)
+
+    def _rows(self, seen: Seen) -> list[LiveEvent]:
+        """What was read since: all of it, or of a long run its share of the overview."""
+        index = bisect_right(self._marks, seen.offset, key=lambda mark: mark[0]) - 1
+        (start, here), (end, there) = self._marks[index], self._marks[-1]
+        most = -(-OVERVIEW_ROWS * (end - start) // max(self._size, end))
+        if not self._is_behind:
+            most = max(most, NEW_ROWS)
+        is_long = stream.num_rows(self._log(), here, there) > most
+        # Made small they take longer than on the loopback line, except where much is sent.
+        how = pack.small if is_long else pack.plain
+        messages = stream.messages(self._log(), here, there, how, most=most)
+        batch = [LiveEvent(seen.id, "rows", as_json(message)) for message in messages]
+        has_now = Seen(self._file, end, seen.story)
+        # Only with the last of them has a page all of it.
+        return [*batch[:-1], LiveEvent(has_now.id, "rows", batch[-1].data)]
+
+    # -- looking closer ----------------------------------------------------------------------------
+
+    def detail(self, segment: int, after: int, until: int) -> bytes | None:
+        """The rows of these lines as a message, as many as can be drawn; None if there are none."""
+        log = self._log()
+        if segment >= len(log.segments):
+            return None
+        columns = stream.rows_of(log.segments[segment]).between(after, until)
+        if num_hidden([columns]) and len(columns["iter"]) < DETAIL_ROWS:
+            columns = self._read_again(after, until) or columns
+        columns = thinned(columns, DETAIL_ROWS)
+        if not columns or not len(columns["iter"]):
+            return None
+        message = stream.rows_message(segment, after, columns, pack.plain, has_lines=True)
+        return as_json({**message, "until": until})
+
+    def _read_again(self, after: int, until: int) -> Columns | None:
+        """Every row of these lines, from the file; None if that is too much, or no longer there."""
+        first = bisect_right(self._lines, after, key=lambda mark: mark[1]) - 1
+        last = bisect_left(self._lines, until, key=lambda mark: mark[1])
+        if last == len(self._lines):
+            return None
+        (start, line), (end, _) = self._lines[first], self._lines[last]
+        if end - start > MOST_READ_AGAIN:
+            return None
+        intake = Intake(AllRows, RunLog(), num_lines=line)
+        try:
+            with open(self._path, "rb", opener=without_waiting) as file:
+                if identity_of(file) != self._file:
+                    return None
+                for data in pieces_of(file, start, end):
+                    intake.feed(data)
+        except OSError:
+            return None
+        segments = intake.log().segments
+        found = [stream.rows_of(segment).between(after, until) for segment in segments]
+        # All of these lines are of one segment: what else there may be is no run's.
+        return max(found, key=lambda columns: len(columns.get("iter", ())))
+
+
+def identity_of(file: BinaryIO) -> int:
+    """A number for the file, and another for one that takes its place."""
+    status = os.fstat(file.fileno())
+    file.seek(0)
+    return zlib.crc32(b"%d " % status.st_ino + file.readline(LONGEST_HEAD))
+
+
+def pieces_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Whole lines between two places where lines begin, a piece at a time."""
+    file.seek(start)
+    rest = b""
+    while start < end and (data := file.read(min(PIECE, end - start))):
+        start += len(data)
+        whole = rest + data
+        cut = whole.rfind(b"\n") + 1
+        rest = whole[cut:]
+        if cut:
+            yield whole[:cut].replace(b"\r\n", b"\n")
 
 
 def as_json(value: object) -> bytes:

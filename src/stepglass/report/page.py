@@ -18,7 +18,7 @@ from typing import Any
 import stepglass
 from stepglass.explain.words import LANGUAGES, Words
 
-SCRIPTS = ("words.js", "run.js", "chart.js", "charts.js", "sections.js", "main.js")
+SCRIPTS = ("words.js", "run.js", "chart.js", "charts.js", "sections.js", "refine.js", "main.js")
 # Of the catalogues: what the page says itself, and what it shares with `explain`.
 SPOKEN = re.compile(
     r"(page-|phase-|level-|status-|basis-|where-title|wall-clock|findings-title|no-findings"

@@ -42,7 +42,7 @@ ENVIRONMENT = (
     "time",
 )
 FAILED = ("failed", "oom", "error")
-MOST_STALLS = 2000
+MOST_STALLS = 2000  # of all parts together
 MOST_SETTINGS = 300
 LONGEST_VALUE = 300
 
@@ -58,15 +58,17 @@ def tell(study: Study, name: str, run_dir: Path | None, words: dict[str, Words])
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
         "state": state,
         "health": health(found, state, last, words),
-        "parts": [part_story(part) for part in study.parts],
+        "parts": [part_story(part, MOST_STALLS // len(study.parts)) for part in study.parts],
         "findings": [finding_story(finding, words) for finding in found],
-        "cannot": [
-            {code: output.cannot_text(w, key) for code, w in words.items()}
-            for key in rules.cannot_show(study)
-        ],
+        "cannot": cannot_story(study, words),
         "config": settings_of(last) if last else {},
         "environment": environment_of(last) if last else [],
     }
+
+
+def cannot_story(study: Study, words: dict[str, Words]) -> list[Texts]:
+    said = {code: output.cannot_texts(study, w) for code, w in words.items()}
+    return [dict(zip(said, texts, strict=True)) for texts in zip(*said.values(), strict=True)]
 
 
 def all_words() -> dict[str, Words]:
@@ -128,7 +130,7 @@ def first_of(acting: list[Finding], words: Words) -> str:
     return words.text("page-health-more", title=title, count=len(acting) - 1)
 
 
-def part_story(part: Part) -> dict[str, Any]:
+def part_story(part: Part, most_stalls: int) -> dict[str, Any]:
     """Figures of one process's life."""
     ledger, best = part.timing.ledger, part.best_eval
     stalls = [spike.iter for spike in part.timing.spikes if "unexplained" in spike.cause]
@@ -137,7 +139,7 @@ def part_story(part: Part) -> dict[str, Any]:
         "first_iter": part.segment.first_iter,
         "last_iter": part.segment.last_iter,
         "normal_ms": output.rounded(part.timing.normal_ms, 3),
-        "stalls": stalls[:MOST_STALLS],
+        "stalls": stalls[:most_stalls],
         "ledger": None
         if ledger is None
         else {

@@ -1,18 +1,20 @@
 """A run as messages to its page: rows of numbers, and what happened between them.
 
-    {"segment": 0, "after": [0, 0, 0, 0], "count": 512,
+    {"segment": 0, "after": 17, "count": 512,
      "columns": {"iter": {...}, "loss": {...}, "phase:eval": {...}},
-     "evals": [[iter, val, standard error, train, ms], ...], "saves": [[iter, stall ms], ...],
-     "samples": [[number, iter, text], ...]}
+     "evals": [[iter, val, standard error, train, ms, line], ...],
+     "saves": [[iter, stall ms, line], ...], "samples": [[line, iter, text], ...]}
 
-`after` counts what came before: rows, evaluations, checkpoints and events of that segment. A file
-holds all messages at once, a live page gets them as they come: it is the same page. Of a log that
-hides where its time went, the columns of phases are what `explain` has reconstructed.
+`after` is the line of the log after which a message goes on: what a page has of later lines, it
+replaces. A file holds all messages at once, a live page gets them as they come: it is the same
+page. Of a log that hides where its time went, the columns of phases are what `explain` has
+reconstructed. Where there are more rows than asked for, they are thinned (`report/rows.py`).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,78 +24,93 @@ from stepglass.explain.spent import parts_of
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike, Timing, times_of
 from stepglass.logs.log import Log
-from stepglass.logs.segment import Eval, Event, Segment
-from stepglass.report.rows import PHASE, AllRows, Numbers
+from stepglass.logs.segment import Eval, Event, Save, Segment
+from stepglass.report.rows import NUM, PHASE, SUM, AllRows, Columns, Numbers, is_sum, thinned
 
 Pack = Callable[[npt.NDArray[Any]], dict[str, str]]
 Message = dict[str, Any]
+Noted = TypeVar("Noted", Eval, Save, Event)
 
 SENT = ("iter", "loss", "time_ms", "step_ms", "mfu", "lr", "grad_norm", "tok_s", "memory_bytes")
 LONGEST_SAMPLE = 4000
+MOST_SAMPLES = 50  # that a page shows
+LEAST_ROWS = 64  # of a segment, however short it is beside the others
 
 
 @dataclass(frozen=True)
 class Place:
-    """How far into a log something is: how much of its last segment came before it."""
+    """How far into a log something is: its segment, and the lines before it."""
 
     segment: int = 0
-    rows: int = 0
-    evals: int = 0
-    saves: int = 0
-    events: int = 0
+    line: int = 0
 
 
 def place_of(log: Log) -> Place:
     """The end of what was read."""
-    last = log.segments[-1]
-    return Place(
-        len(log.segments) - 1,
-        rows_of(last).num_rows(),
-        len(last.evals),
-        len(last.saves),
-        len(last.events),
-    )
+    return Place(len(log.segments) - 1, log.num_lines)
 
 
 def rows_of(segment: Segment) -> AllRows:
-    assert isinstance(segment.table, AllRows), "a log that is drawn keeps all its rows"
+    assert isinstance(segment.table, AllRows), "a log that is drawn keeps its rows"
     return segment.table
 
 
+def num_rows(log: Log, start: Place, end: Place) -> int:
+    """Rows that are kept between two places."""
+    between = [
+        rows_of(segment).between(start.line, end.line)
+        for segment in log.segments[start.segment : end.segment + 1]
+    ]
+    return sum(len(columns.get("iter", ())) for columns in between)
+
+
+def num_hidden(log: Log) -> int:
+    """Iterations that were printed, but not kept to be drawn."""
+    return sum(len(segment.table) - rows_of(segment).num_rows() for segment in log.segments)
+
+
 def messages(
-    log: Log, start: Place, end: Place, pack: Pack, parts: list[Part] | None = None
+    log: Log,
+    start: Place,
+    end: Place,
+    pack: Pack,
+    parts: list[Part] | None = None,
+    most: int | None = None,
 ) -> Iterator[Message]:
     """What was read between two places. `parts`: what `explain` made of it, for a log that is not
-    ours."""
+    ours. `most`: how many rows, about, if not all."""
+    total = num_rows(log, start, end)
     for number in range(start.segment, end.segment + 1):
         segment = log.segments[number]
-        here = start if number == start.segment else Place(number)
-        there = end if number == end.segment else whole(number, segment)
-        columns = rows_of(segment).slice(here.rows, there.rows)
+        columns = rows_of(segment).between(start.line, end.line)
+        if most is not None and total > most:
+            share = most * len(columns.get("iter", ())) // total
+            columns = thinned(columns, max(share, LEAST_ROWS))
         if parts is not None and not segment.phases and "time_ms" in columns:
             columns = {**columns, **reconstructed(parts[number], columns)}
         yield {
-            "segment": number,
-            "after": [here.rows, here.evals, here.saves, here.events],
+            **rows_message(number, start.line, columns, pack, has_lines=parts is None),
             "resumes": is_resumed(log, number),
-            "count": there.rows - here.rows,
-            "columns": {
-                name: pack(columns[name])
-                for name in sorted(columns, key=urgency)
-                if is_sent(name, columns[name])
-            },
-            "evals": [eval_row(e) for e in segment.evals[here.evals : there.evals]],
-            "saves": [
-                [s.iter, rounded(s.time_ms)] for s in segment.saves[here.saves : there.saves]
-            ],
-            "samples": [
-                [number, *sample]
-                for number, event in enumerate(
-                    segment.events[here.events : there.events], here.events
-                )
-                if (sample := sample_of(event)) is not None
-            ],
+            "evals": [eval_row(e) for e in _between(segment.evals, start, end)],
+            "saves": [save_row(s) for s in _between(segment.saves, start, end)],
+            "samples": samples_of(_between(segment.events, start, end)),
         }
+
+
+def rows_message(number: int, after: int, columns: Columns, pack: Pack, has_lines: bool) -> Message:
+    """Rows of a segment, and nothing else. A page that gets them all at once needs no lines."""
+    names = [name for name in columns if is_sent(name, columns[name], has_lines)]
+    return {
+        "segment": number,
+        "after": after,
+        "count": len(columns.get("iter", ())),
+        "columns": {name: pack(columns[name]) for name in sorted(names, key=urgency)},
+    }
+
+
+def _between(noted: list[Noted], start: Place, end: Place) -> list[Noted]:
+    first = bisect_right(noted, start.line, key=lambda item: item.line)
+    return noted[first : bisect_right(noted, end.line, key=lambda item: item.line)]
 
 
 def urgency(name: str) -> int:
@@ -103,19 +120,26 @@ def urgency(name: str) -> int:
 
 def eval_row(done: Eval) -> list[Any]:
     figures = (done.val, done.val_se, done.train_loss, done.time_ms)
-    return [done.iter, *(rounded(figure) for figure in figures)]
+    return [done.iter, *(rounded(figure) for figure in figures), done.line]
 
 
-def whole(number: int, segment: Segment) -> Place:
-    rows = rows_of(segment).num_rows()
-    return Place(number, rows, len(segment.evals), len(segment.saves), len(segment.events))
+def save_row(done: Save) -> list[Any]:
+    return [done.iter, rounded(done.time_ms), done.line]
 
 
-def is_sent(name: str, column: Numbers) -> bool:
+def samples_of(events: list[Event]) -> list[list[Any]]:
+    """Text that the model wrote, where a run keeps it."""
+    samples = [[event.line, *said] for event in events if (said := sample_of(event)) is not None]
+    return samples[-MOST_SAMPLES:]
+
+
+def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
     """A column with something in it."""
-    if name.startswith(PHASE):
+    if name.startswith(PHASE) or is_sum(name):
         return bool(column.any())
-    return name == "iter" or (name in SENT and bool(np.isfinite(column).any()))
+    if name in ("iter", "line"):
+        return name == "iter" or has_lines
+    return name in SENT and bool(np.isfinite(column).any())
 
 
 def is_resumed(log: Log, number: int) -> bool:
@@ -130,7 +154,6 @@ def is_resumed(log: Log, number: int) -> bool:
 
 
 def sample_of(event: Event) -> list[Any] | None:
-    """Text that the model wrote, where a run keeps it."""
     detail = event.record.get("detail")
     text = detail.get("text") if isinstance(detail, dict) else None
     if event.name != "sample" or not isinstance(text, str):
@@ -138,23 +161,34 @@ def sample_of(event: Event) -> list[Any] | None:
     return [event.iter if type(event.iter) is int else None, text[:LONGEST_SAMPLE]]
 
 
-def reconstructed(part: Part, columns: dict[str, Numbers]) -> dict[str, Numbers]:
+def reconstructed(part: Part, columns: Columns) -> Columns:
     """Each row's time, split into an ordinary step and what `explain` found beside it."""
     times = columns["time_ms"]
     if not np.isfinite(times).any():
         times = stamped_times(part, len(times))
-    step = np.where(np.isfinite(times), times, 0.0)
+    phases = _split(part, columns["line"], np.where(np.isfinite(times), times, 0.0), True)
+    result = {PHASE + name: column for name, column in phases.items()}
+    if NUM in columns:
+        sums = _split(part, columns["line"], columns[SUM + "time_ms"].astype(np.float64), False)
+        result |= {SUM + PHASE + name: column for name, column in sums.items()}
+    return {
+        name: column.astype(np.float32) for name, column in {**result, "time_ms": times}.items()
+    }
+
+
+def _split(part: Part, lines: Numbers, times: Numbers, is_own: bool) -> dict[str, Numbers]:
+    """Times by phase: each row's own, or of all that it stands for."""
+    step = times.copy()
     phases = {"step": step}
-    lines = columns["line"]
     for spike in part.timing.spikes:
         row = int(np.searchsorted(lines, spike.line))
-        if row == len(lines) or lines[row] != spike.line:
+        if row == len(lines) or (is_own and lines[row] != spike.line):
             continue
-        step[row] = max(0.0, step[row] - spike.excess_ms)
+        weight = 1.0 if is_own else spike.weight
+        step[row] = max(0.0, step[row] - weight * spike.excess_ms)
         for name, ms in spent_on(spike, part.timing):
-            phases.setdefault(name, np.zeros(len(step)))[row] += ms
-    result = {PHASE + name: column.astype(np.float32) for name, column in phases.items()}
-    return {**result, "time_ms": times.astype(np.float32)}
+            phases.setdefault(name, np.zeros(len(step)))[row] += weight * ms
+    return phases
 
 
 def spent_on(spike: Spike, timing: Timing) -> Iterator[tuple[str, float]]:

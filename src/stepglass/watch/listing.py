@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from stepglass import atomic, lock, runs
+from stepglass import checkpoint_dir, lock, runs
+from stepglass.errors import CheckpointError
 from stepglass.units import printable
 
 MOST_RUNS = 1000
@@ -105,7 +106,7 @@ def _count(value: object) -> int | None:
 
 def _best(path: Path) -> float | None:
     try:
-        value = float(atomic.read_json(path / "best.json")["val_loss"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        best = checkpoint_dir.best(path)
+    except CheckpointError:
         return None
-    return value if math.isfinite(value) else None
+    return best.val_loss if best is not None and math.isfinite(best.val_loss) else None

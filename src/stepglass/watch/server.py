@@ -1,4 +1,5 @@
-"""The live page's server: the page, the list of runs, and a stream of events for each run.
+"""The live page's server: the page, the list of runs, a stream of events for each run, and the rows
+of a part of it for those who look closer.
 
     serve(app(runs, page, assets, make_run, stopping), rules, sockets, stopping, should_stop)
 
@@ -9,6 +10,7 @@ disk keeps nobody else waiting. What may be asked, and by whom, is the guard's b
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -38,6 +40,7 @@ HEARTBEAT_S = 10.0  # a sign of life, or whatever stands between may cut the lin
 RETRY_MS = 1000
 MOST_FEEDS = 16  # kept ready; those that somebody looks at are never dropped
 LONGEST_ID = 200
+NUMBER = re.compile(r"[0-9]{1,15}")  # a segment or a line
 TICK_S = 0.5
 GRACE_S = 1  # for streams to send what is left when the server ends
 
@@ -73,6 +76,11 @@ class Feed:
             # Not the whole pause: who comes back on time must not be early.
             self._next_read = 0.0 if is_more else time.monotonic() + POLL_S / 2
         return self._run.events(after)
+
+    async def detail(self, segment: int, after: int, until: int) -> bytes | None:
+        """The rows between two lines. One at a time: whoever asks for many has to wait."""
+        async with self._lock:
+            return await run_in_threadpool(self._run.detail, segment, after, until)
 
     def has_news(self, after: str | None) -> bool:
         return self._run.has_news(after)
@@ -175,6 +183,18 @@ def app(
         is_an_id = after is not None and len(after) <= LONGEST_ID
         return EventStream(await feed_of(path), after if is_an_id else None, stopping)
 
+    async def send_rows(request: Request) -> Response:
+        path = await run_dir(request)
+        wanted = _numbers(request, "segment", "after", "until")
+        if wanted is None or wanted[1] >= wanted[2]:
+            raise HTTPException(400, "expected numbers: segment, after, until\n")
+        if path not in feeds:  # rows are for pages: they have a stream
+            raise HTTPException(404, "nobody looks at this run\n")
+        data = await feeds[path].detail(*wanted)
+        if data is None:
+            raise HTTPException(404, "there are no such rows\n")
+        return Response(data, media_type="application/json")
+
     async def list_runs(request: Request) -> Response:
         async with listing:
             entries = await run_in_threadpool(runs.entries)
@@ -193,11 +213,18 @@ def app(
         Route("/favicon.ico", show_no_icon),
         Route("/run/{id:int}", show_run),
         Route("/run/{id:int}/events", send_events),
+        Route("/run/{id:int}/rows", send_rows),
         *(Route(path, send_asset) for path in assets),
     ]
     made = Starlette(routes=routes)
     made.router.redirect_slashes = False
     return made
+
+
+def _numbers(request: Request, *names: str) -> tuple[int, ...] | None:
+    """Numbers of the address, or None if one of them is none."""
+    texts = [request.query_params.get(name, "") for name in names]
+    return tuple(map(int, texts)) if all(map(NUMBER.fullmatch, texts)) else None
 
 
 class _Server(uvicorn.Server):

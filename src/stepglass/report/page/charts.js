@@ -377,11 +377,13 @@ class Shares extends Chart {
         lowerBound(x, segment.shown, from + ((to - from) * bin) / bins));
       edges.push(lowerBound(x, segment.shown, to + 1e-9));
       for (const name of segment.phases) {
-        const [data, phase] = [segment.columns[name].data, name.slice("phase:".length)];
+        const phase = name.slice("phase:".length);
+        const data = segment.column(`sum:${name}`) ?? segment.column(name);
         if (!sums.has(phase)) sums.set(phase, new Float64Array(bins));
         // A log that prints every tenth iteration: the nine before it were steps as well.
-        const iters = segment.column("iter");
-        const times = phase === "step" ? (row) => (row ? Math.max(1, iters[row] - iters[row - 1]) : 1) : () => 1;
+        const [iters, numbers] = [segment.column("iter"), segment.column("num")];
+        const times = phase === "step"
+          ? (row) => (row ? Math.max(1, (iters[row] - iters[row - 1]) / (numbers?.[row] ?? 1)) : 1) : () => 1;
         for (let bin = 0; bin < bins; bin += 1) {
           let sum = 0;
           for (let row = edges[bin]; row < edges[bin + 1]; row += 1) sum += data[row] * times(row);

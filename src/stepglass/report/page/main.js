@@ -1,6 +1,7 @@
 // The page itself: put together once, filled again when the language or the run changes.
 
 const REDRAW_MS = 500; // a live page takes turns with the training it looks at
+const MOST_ROWS = 200_000; // a page that was open for so long, or zoomed so often, begins anew
 
 const view = new View();
 const charts = {};
@@ -32,6 +33,7 @@ function toolbar() {
       button(say("page-reset"), "page-reset", () => view.show(null))),
     make("label", {}, say("page-smoothing"), slider),
     make("output", { id: "range" }),
+    make("p", { id: "thinned", className: "caption" }),
   ];
 }
 
@@ -43,6 +45,7 @@ function showRange() {
   const [from, to] = view.range();
   const show = (value) => (view.axis === "time" ? seconds(value) : whole(value));
   setText(document.getElementById("range"), view.runs.length ? `${show(from)} – ${show(to)}` : "");
+  setText(document.getElementById("thinned"), thinnedText());
 }
 
 // A text that is the same is left alone: the browser would lay the page out anew.
@@ -224,12 +227,15 @@ const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout
 
 // -- a server ---------------------------------------------------------------------------------------
 
-function follow(url) {
+function follow(address) {
+  const url = `${address}/events`;
   let run = new Run(0);
   view.runs = [run];
   build();
   fill();
   let [isNews, isReset, timer, last, source] = [false, true, null, 0, null];
+  const refiner = new Refiner(view, `${address}/rows`, () => { view.numShown = run.numRows; view.changed(); });
+  view.onChange = () => { showRange(); refiner.soon(); };
   const redraw = () => {
     clearTimeout(timer);
     timer = null;
@@ -245,6 +251,7 @@ function follow(url) {
     isNews = isReset = false;
     if (wasReset) document.body.dataset.ready = "yes";
     view.numShown = run.numRows;
+    if (run.numRows > MOST_ROWS) follow.again();
   };
   const soon = () => {
     const wait = last + REDRAW_MS - performance.now();
@@ -267,10 +274,11 @@ function follow(url) {
       connection("page-lost");
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000);
     });
-    on("reset", () => { run = new Run(0); view.runs = [run]; isNews = isReset = true; });
+    on("reset", () => { run = new Run(0); view.runs = [run]; isNews = isReset = true; refiner.forget(); });
     on("rows", (message) => run.rows(message));
     on("story", (story) => { run.tell(story); isNews = true; });
   };
+  follow.again = () => { seen = ""; connect(); };
   connect();
   // Browsers keep few connections: a page that nobody looks at gives its one back.
   document.addEventListener("visibilitychange", () => {
@@ -321,9 +329,9 @@ async function listRuns() {
 
 async function openLive() {
   const found = location.pathname.match(/^\/run\/(\d+)$/);
-  if (found) return follow(`/run/${found[1]}/events`);
+  if (found) return follow(`/run/${found[1]}`);
   const runs = await (await fetch("/runs.json")).json();
-  if (runs.length === 1 && location.search !== "?list") return follow(`/run/${runs[0].id}/events`);
+  if (runs.length === 1 && location.search !== "?list") return follow(`/run/${runs[0].id}`);
   return listRuns();
 }
 

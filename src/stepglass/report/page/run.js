@@ -1,4 +1,6 @@
 // A run as columns of numbers. Messages come from a file or from a server; they are the same.
+// Of a long run not every iteration is there: a row then stands for those dropped before it as well.
+// `num` says how many it stands for, and columns `sum:...` add up what they had.
 
 class Column {
   constructor(Type) {
@@ -22,6 +24,25 @@ class Column {
     this.data.set(values, start);
     this.length = end;
   }
+
+  // Other numbers in the place of some.
+  splice(start, end, values) {
+    const rest = this.data.slice(end, this.length);
+    this.cut(start);
+    this.put(start, values, NaN);
+    this.put(this.length, rest, NaN);
+  }
+}
+
+const isSum = (name) => name.startsWith("sum:") || name.startsWith("num");
+const emptyOf = (name) => (name.startsWith("phase:") || isSum(name) ? 0 : NaN);
+
+// What a row has that stands for itself alone.
+function sumOf(name, columns, count) {
+  if (name === "num") return new Float32Array(count).fill(1);
+  const own = columns[name.slice(4)] ?? new Float32Array(count); // behind "sum:" and "num:"
+  const isKnown = name.startsWith("num:") ? () => 1 : (value) => value;
+  return Float32Array.from(own, (value) => (Number.isFinite(value) ? isKnown(value) : 0));
 }
 
 function bytesOf(base64) {
@@ -60,6 +81,14 @@ async function numbersOf(packed, count) {
   const size = "z64" in packed ? 8 : 4;
   const data = apart(await inflate(bytesOf(packed.z64 ?? packed.z32)), size);
   return size === 8 ? new Float64Array(data) : new Float32Array(data);
+}
+
+async function columnsOf(message) {
+  const columns = {};
+  for (const [name, packed] of Object.entries(message.columns)) {
+    columns[name] = await numbersOf(packed, message.count);
+  }
+  return columns;
 }
 
 // One process's life: it begins where a run is started or goes on.
@@ -121,7 +150,7 @@ class Segment {
   // The loss, smoothed; as rows come, it goes on from where it was.
   smoothed(weight) {
     if (this.average?.weight !== weight) this.average = new Average(weight);
-    this.average.readOn(this.column("loss"), this.count);
+    this.average.readOn(this);
     return this.average.column.data;
   }
 
@@ -134,50 +163,77 @@ class Segment {
     return values;
   }
 
+  // Rows after a line of the log, in the place of those that were there.
   take(message, columns) {
-    const [rows, evals, saves, events] = message.after;
+    const { after, count } = message;
+    const from = this.rowAfter(after);
     this.resumes = message.resumes;
-    for (const [name, values] of Object.entries(columns)) {
+    this.replace(from, this.count, count, columns);
+    this.evals = this.evals.filter((done) => done[5] <= after).concat(message.evals);
+    this.saves = this.saves.filter((done) => done[2] <= after).concat(message.saves);
+    this.samples = this.samples.filter(([line]) => line <= after).concat(message.samples);
+  }
+
+  // All rows of some lines, in the place of those of them that were there.
+  refine(message, columns) {
+    const [from, to] = [this.rowAfter(message.after), this.rowAfter(message.until)];
+    if (to > from) this.replace(from, to, message.count, columns);
+  }
+
+  // The first row after a line. A file sends everything at once, and no lines.
+  rowAfter(line) {
+    return "line" in this.columns ? lowerBound(this.columns.line.data, this.count, line + 1) : 0;
+  }
+
+  replace(from, to, count, columns) {
+    const sums = [...new Set([...Object.keys(this.columns), ...Object.keys(columns)].filter(isSum))];
+    const before = Object.fromEntries(Object.entries(this.columns).map(([name, column]) =>
+      [name, column.data.subarray(0, this.count)]));
+    for (const name of sums) {
+      if (!(name in this.columns)) {
+        this.columns[name] = new Column(Float32Array);
+        this.columns[name].put(0, sumOf(name, before, this.count), 0);
+      }
+    }
+    for (const name of new Set([...Object.keys(this.columns), ...Object.keys(columns)])) {
+      const values = columns[name] ?? (isSum(name) ? sumOf(name, columns, count) : null);
       if (!(name in this.columns)) {
         this.columns[name] = new Column(values.constructor);
+        this.columns[name].put(this.count, new values.constructor(0), emptyOf(name));
       }
-      this.columns[name].cut(rows);
-      this.columns[name].put(rows, values, name.startsWith("phase:") ? 0 : NaN);
+      const column = this.columns[name];
+      column.splice(from, to, values ?? new column.data.constructor(count).fill(emptyOf(name)));
     }
-    this.count = rows + message.count;
-    for (const [name, column] of Object.entries(this.columns)) {
-      if (column.length < this.count || !(name in columns)) {
-        column.cut(rows);
-        const empty = name.startsWith("phase:") ? 0 : NaN;
-        column.put(this.count, new column.data.constructor(0), empty);
-      }
-    }
-    this.evals.length = Math.min(this.evals.length, evals);
-    this.evals.push(...message.evals);
-    this.saves.length = Math.min(this.saves.length, saves);
-    this.saves.push(...message.saves);
-    this.samples = this.samples.filter(([number]) => number < events);
-    this.samples.push(...message.samples);
+    this.count += count - (to - from);
     this.made = {};
-    if (this.average && this.average.column.length > rows) this.average = null;
-    this.addUp(rows);
+    if (this.average && this.average.column.length > from) this.average = null;
+    this.addUp(from);
   }
 
   // Time since the run began. Iterations that were not printed took what their neighbour took.
   addUp(from) {
     const [iters, times] = [this.column("iter"), this.column("time_ms")];
+    const [sums, numbers] = [this.column("sum:time_ms") ?? times, this.column("num")];
     this.elapsed.cut(from);
     const result = new Float64Array(this.count - from);
     const before = this.resumes ? this.run.segments[this.number - 1] : undefined;
     let now = from ? this.elapsed.data[from - 1] : (before?.total ?? 0);
     for (let row = from; times && row < this.count; row += 1) {
-      const gap = row ? iters[row] - iters[row - 1] : 1;
-      const time = times[row] === times[row] ? times[row] : 0;
+      const printed = numbers?.[row] ?? 1;
+      const gap = row ? iters[row] - iters[row - 1] : printed;
+      const time = sums[row] === sums[row] ? sums[row] : 0;
       now += time / 1000;
-      if (gap > 1) now += ((gap - 1) * (this.step(row) || time)) / 1000;
+      if (gap > printed) now += ((gap - printed) * (this.step(row) || time / printed)) / 1000;
       result[row - from] = now;
     }
     this.elapsed.put(from, result, 0);
+  }
+
+  // Iterations that were printed, drawn or not.
+  get printed() {
+    const numbers = this.column("num");
+    if (!numbers) return this.count;
+    return this.derive("printed", () => numbers.subarray(0, this.count).reduce((a, b) => a + b, 0));
   }
 
   get total() {
@@ -200,14 +256,18 @@ class Average {
     this.known = 0;
   }
 
-  readOn(values, count) {
-    const start = this.column.length;
+  readOn(segment) {
+    const [start, { count }] = [this.column.length, segment];
+    const [values, sums, numbers] = ["loss", "sum:loss", "num:loss"].map((name) => segment.column(name));
     const result = new Float32Array(count - start);
     for (let row = start; row < count; row += 1) {
-      const value = values[row];
-      if (Number.isFinite(value)) {
-        this.mean = this.weight * this.mean + (1 - this.weight) * value;
-        this.known = this.weight * this.known + (1 - this.weight);
+      // A row that stands for many counts for as much as they would have.
+      const number = numbers?.[row] ?? 1;
+      const value = numbers ? sums[row] / number : values[row];
+      if (number && Number.isFinite(value)) {
+        const kept = number === 1 ? this.weight : this.weight ** number;
+        this.mean = kept * this.mean + (1 - kept) * value;
+        this.known = kept * this.known + (1 - kept);
       }
       result[row - start] = this.known ? this.mean / this.known : NaN;
     }
@@ -224,11 +284,11 @@ class Run {
   }
 
   async rows(message) {
-    const columns = {};
-    for (const [name, packed] of Object.entries(message.columns)) {
-      columns[name] = await numbersOf(packed, message.count);
-    }
-    this.take(message, columns);
+    this.take(message, await columnsOf(message));
+  }
+
+  async refine(message) {
+    this.segments[message.segment]?.refine(message, await columnsOf(message));
   }
 
   take(message, columns) {
@@ -246,6 +306,10 @@ class Run {
 
   get numRows() {
     return this.segments.reduce((sum, segment) => sum + segment.count, 0);
+  }
+
+  get numPrinted() {
+    return this.segments.reduce((sum, segment) => sum + segment.printed, 0);
   }
 
   get name() {

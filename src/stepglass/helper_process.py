@@ -1,0 +1,332 @@
+"""A process that does what a replica of the model is told to, seen from outside and from inside.
+
+    helper = Helper(replica)                        # forked from this process
+    helper.send("backward", arguments, patience)
+    result = helper.receive(patience)               # or a ReplicaLost that says what became of it
+    helper.close()
+
+No wait for a helper is for ever: it ends with the patience for it, or with less once the run is
+asked to stop. A helper that is given up is killed and waited for; it leaves nothing behind. It
+waits for this process until the pipe ends, and does not outlive it even if it is stopped or hangs.
+"""
+
+import ctypes
+import gc
+import os
+import select
+import signal
+import socket
+import struct
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stepglass import units
+from stepglass.errors import TrainingFailed
+
+SLEEP_WITHIN_S = 1.0  # or a thread has work that is none of ours
+SPIN_S = 0.01  # to look for an answer before going to sleep
+PIECE_S = 0.05  # of a wait: a signal is heard after each
+END_WITHIN_S = 2.0  # by itself, once its pipe has ended; then it is killed
+STATES = {
+    "T": "stopped",
+    "t": "stopped by a debugger",
+    "D": "waiting for a disk",
+    "R": "running",
+    "S": "asleep",
+    "Z": "gone",
+}
+PR_SET_PDEATHSIG = 1  # as <sys/prctl.h> has it
+LENGTH = struct.Struct("!Q")  # of the message that follows
+
+
+class ReplicaLost(TrainingFailed):
+    """A helper has ended, or was given up. The weights are those of the last whole update, unless
+    `is_torn`: then some have changed and others have not, and they must not be saved."""
+
+    is_torn = False
+
+
+class NoAnswer(Exception):
+    """The patience for another process is over."""
+
+
+class Patience:
+    """How long helpers are waited for: some seconds, and once the run is asked to stop no more than
+    `grace_s`.
+
+    A piece of a wait counts for its own length, however long it took: neither a laptop's sleep nor
+    Ctrl-Z, which stops helpers as well, uses any of it up.
+    """
+
+    def __init__(self, seconds: float, grace_s: float, is_stopping: Callable[[], bool]) -> None:
+        self._seconds = self._left_s = seconds
+        self._grace_s = grace_s
+        self._is_stopping = is_stopping
+
+    def spend(self, seconds: float) -> None:
+        if self._is_stopping():
+            self._left_s = min(self._left_s, self._grace_s)
+        self._left_s -= seconds
+        if self._left_s < 0:
+            raise NoAnswer
+
+    def in_words(self) -> str:
+        if self._is_stopping():
+            return "after the run was asked to stop"
+        return f"within {units.duration(self._seconds * 1000)}"
+
+
+# -- from outside -------------------------------------------------------------------------------
+
+
+class Helper:
+    """A process that does what a replica is told to, seen from outside."""
+
+    def __init__(self, replica: Any) -> None:
+        self._number = replica.number
+        self._exit_code: str | None = None
+        self._lost: ReplicaLost | None = None
+        ours, theirs = socket.socketpair()
+        self._channel = Channel(ours)
+        try:
+            self._pid = fork()
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
+        if self._pid == 0:
+            try:
+                serve(replica, theirs)
+            finally:
+                os._exit(1)  # nothing of what is above on this stack is a helper's to do
+        theirs.close()
+
+    def send(self, name: str, arguments: tuple[Any, ...], patience: Patience) -> None:
+        try:
+            self._channel.send((name, arguments), patience)
+        except NoAnswer:
+            self._give_up(patience)
+        except OSError:
+            pass  # `receive` says that it is lost
+
+    def receive(self, patience: Patience, is_updating: bool = False) -> Any:
+        """What the replica returned, or the exception that says why it did not."""
+        if self._lost is not None:
+            return self._lost
+        try:
+            return self._channel.receive(patience)
+        except NoAnswer:
+            self._give_up(patience, is_updating)
+        except (EOFError, OSError):
+            self.close()
+            self._lost = ReplicaLost(
+                f"{self._name()} ended, exit code {self._exit_code}; if there was too little "
+                "memory, lower --batch_size"
+            )
+        return self._lost
+
+    def has_ended(self) -> bool:
+        """Whether nothing of it is left that could change what it shares with others."""
+        return self._is_over(0.0)
+
+    def hang_up(self) -> None:
+        """It ends by itself now, once it has done what it was told last."""
+        self._channel.close()
+
+    def close(self) -> None:
+        """Hang up, and have it ended where it does not end. It heeds no other signal."""
+        self.hang_up()
+        if not self._is_over(END_WITHIN_S):
+            self._kill()
+
+    def _give_up(self, patience: Patience, is_updating: bool = False) -> None:
+        state = state_of(self._pid)
+        if is_updating:
+            self._let_finish()
+        self._kill()
+        self.hang_up()
+        if "stopped" in state:
+            advice = "something has stopped it"
+        else:
+            advice = "if memory is short, lower --batch_size"
+        self._lost = ReplicaLost(
+            f"{self._name()}, {state}, gave no answer {patience.in_words()} and was killed; "
+            f"{advice}"
+        )
+
+    def _let_finish(self) -> None:
+        """One that was stopped halfway through an update has moments of work left in it; without
+        them the update would be torn."""
+        with suppress(OSError, EOFError, NoAnswer):
+            os.kill(self._pid, signal.SIGCONT)
+            self._channel.receive(Patience(END_WITHIN_S, END_WITHIN_S, lambda: False))
+
+    def _kill(self) -> None:
+        if not self._is_over(0.0):  # so the number is still its own
+            with suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+            self._is_over(END_WITHIN_S)
+
+    def _is_over(self, within_s: float) -> bool:
+        """Whether it has ended, or does within some time."""
+        while self._exit_code is None:
+            try:
+                pid, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:  # somebody else has asked how it ended
+                self._exit_code = "n/a"
+                break
+            if pid != 0:
+                self._exit_code = str(os.waitstatus_to_exitcode(status))
+            elif within_s <= 0:
+                return False
+            else:
+                time.sleep(0.001)
+                within_s -= 0.001
+        return True
+
+    def _name(self) -> str:
+        return f"replica {self._number} of the model (process {self._pid})"
+
+
+def state_of(pid: int) -> str:
+    """What the system says of a process, in a word or two."""
+    try:
+        letter = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "gone"
+    return STATES.get(letter, f"in state {letter}")
+
+
+def fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
+        # it works alone.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        let_other_threads_sleep()
+        return os.fork()
+
+
+def let_other_threads_sleep() -> None:
+    """Wait until no other thread of this process runs. MKL's memory has locks of its own: one that
+    a thread holds at the moment of a fork, and be it a thread that is just ending, is locked in the
+    new process for ever.
+    """
+    deadline = time.perf_counter() + SLEEP_WITHIN_S
+    while is_any_other_thread_awake() and time.perf_counter() < deadline:
+        time.sleep(0.0005)
+
+
+def is_any_other_thread_awake() -> bool:
+    for name in os.listdir("/proc/self/task"):
+        if int(name) == threading.get_native_id():
+            continue
+        with suppress(OSError):  # it has just ended
+            status = Path(f"/proc/self/task/{name}/stat").read_text()
+            if status.rpartition(")")[2].split()[0] != "S":
+                return True
+    return False
+
+
+# -- from inside --------------------------------------------------------------------------------
+
+
+def serve(replica: Any, end: socket.socket) -> None:
+    """In a helper: do as told until the pipe ends."""
+    # One that is stopped, or hangs, would not see that.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
+    close_all_but(end.fileno())
+    channel = Channel(end)
+    torch.set_num_threads(1)
+    gc.freeze()
+    while True:
+        try:
+            name, arguments = channel.receive()
+        except (EOFError, OSError):
+            return
+        try:
+            result = getattr(replica, name)(*arguments)
+        except Exception as error:  # noqa: BLE001  raised by the one who asked
+            result = RuntimeError(f"{type(error).__name__}: {error}")
+        try:
+            channel.send(result)
+        except OSError:
+            return
+
+
+def close_all_but(kept: int) -> None:
+    """Files of the run, and its lock, must not be held by a helper that outlives it."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            with suppress(OSError):  # the folder itself was one of them
+                os.close(int(name))
+
+
+# -- in between ---------------------------------------------------------------------------------
+
+
+class Channel:
+    """Messages to and from another process. multiprocessing's own connections wait for ever where
+    one side has stopped: for an answer, for the rest of it, or for room to send in."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._can_receive, self._can_send = select.poll(), select.poll()
+        self._can_receive.register(end, select.POLLIN)
+        self._can_send.register(end, select.POLLOUT)
+
+    def send(self, message: Any, patience: Patience | None = None) -> None:
+        data = ForkingPickler.dumps(message)
+        left = memoryview(LENGTH.pack(len(data)) + data)
+        while left:
+            try:
+                left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                wait_until(self._can_send, patience)
+
+    def receive(self, patience: Patience | None = None) -> Any:
+        [length] = LENGTH.unpack(self._read(LENGTH.size, patience))
+        return ForkingPickler.loads(self._read(length, patience))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _read(self, size: int, patience: Patience | None) -> bytearray:
+        data = bytearray(size)
+        left = memoryview(data)
+        while left:
+            try:
+                count = self._socket.recv_into(left, 0, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                wait_until(self._can_receive, patience)
+                continue
+            if count == 0:
+                raise EOFError
+            left = left[count:]
+        return data
+
+
+def wait_until(ready: select.poll, patience: Patience | None) -> None:
+    """Mostly the other side is about to answer: looking takes microseconds, being woken up up to a
+    millisecond. Without a patience, until the pipe ends."""
+    deadline = time.perf_counter() + SPIN_S
+    while not ready.poll(0):
+        if time.perf_counter() >= deadline:
+            break
+        os.sched_yield()  # the other side may be waiting for this very core
+    else:
+        return
+    if patience is None:
+        ready.poll()
+        return
+    while not ready.poll(1000 * PIECE_S):
+        patience.spend(PIECE_S)
