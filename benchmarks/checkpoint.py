@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from stepglass import checkpoint, device
+from stepglass import checkpoint, device, hostmemory
 from stepglass.checkpoint_dir import Retention
 from stepglass.config import TrainConfig
 from stepglass.fileops import Folder
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--saves", type=int, default=100)
     args = parser.parse_args()
-    device.keep_freed_memory()
+    hostmemory.keep_freed_memory()
     peak = device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s, {torch.get_num_threads()} threads")
     for name in args.sizes.split(","):

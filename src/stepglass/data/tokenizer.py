@@ -270,10 +270,11 @@ def from_json(data: Any, place: str) -> Tokenizer:
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
             )
-        raise ValueError(f"unknown kind {data['kind']!r}")
+        raise ValueError(f"unknown kind {shown(data['kind'])}")
     except DataError:
         raise
     except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(
-            f"{place}: expected a char, word, bpe or gpt2 tokenizer, found something else: {error}"
+            f"{place}: expected a char, word, bpe or gpt2 tokenizer, found something else: "
+            f"{str(error)[:200]}"
         ) from error

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from stepglass.models.kernels import attention
 from stepglass.models.kvcache import KVCache
+from stepglass.units import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class GPTConfig:
         for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+                raise ValueError(f"{name} must be a whole number above 0, not {shown(value)}")
         if self.n_embd % self.n_head:
             raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
 

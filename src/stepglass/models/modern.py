@@ -28,6 +28,7 @@ from stepglass.models.kernels import (
     swiglu,
 )
 from stepglass.models.kvcache import KVCache
+from stepglass.units import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class ModernConfig:
         for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+                raise ValueError(f"{name} must be a whole number above 0, not {shown(value)}")
         if self.n_embd % (2 * self.n_head):
             raise ValueError(
                 f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
