@@ -1,4 +1,4 @@
-"""The same runs before and after a change that must change nothing: `make same-bits`.
+"""The same runs before and after a change that must change nothing.
 
     python tests/same_bits.py write FILE [COMMAND]     with the code as it was
     python tests/same_bits.py compare FILE [COMMAND]   with the code as it is
