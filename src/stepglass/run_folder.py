@@ -35,7 +35,11 @@ class RunFolder:
         self.folder = folder
         self.run_id = secrets.token_hex(8)
         self.lost: str | None = None  # why nothing in it may be changed any more
-        self._lock = RunLock(folder, self.run_id)
+        try:
+            self._lock = RunLock(folder, self.run_id)
+        except BaseException:
+            folder.close()
+            raise
         self._changing = threading.Lock()
         self._log_owner = ""
 

@@ -123,6 +123,7 @@ def go_elsewhere(s: Session) -> bool:
     s.run.close()
     s.run, s.shown_dir, s.rescued_from = run, run.where(), why
     s.last_saved_step = -1  # what was saved before was saved elsewhere
+    s.console.say(f"warning: {why}; the run saves in {s.shown_dir} instead")
     s.event("folder_lost", {"why": why, "saved_in": str(s.shown_dir)})
     return True
 
