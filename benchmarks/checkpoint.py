@@ -17,15 +17,17 @@ from pathlib import Path
 
 import torch
 
-from stepglass import checkpoint, device, hostmemory
-from stepglass.checkpoint_dir import Retention
-from stepglass.config import TrainConfig
-from stepglass.fileops import Folder
-from stepglass.interval import Interval, SaveSchedule
+from stepglass import process
+from stepglass.checkpoint import tensors
+from stepglass.checkpoint.schedule import Interval, SaveSchedule
+from stepglass.checkpoint.writer import Saver, SaveRequest
+from stepglass.files import Folder
+from stepglass.hardware import device
+from stepglass.measure.run_log import RunLogWriter
 from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.run_folder import RunFolder
-from stepglass.runlog import RunLogWriter
-from stepglass.saver import Saver, SaveRequest
+from stepglass.run_dir.checkpoints import Retention
+from stepglass.run_dir.folder import RunFolder
+from stepglass.settings.train import TrainConfig
 
 
 def shape(vocab_size: int, block_size: int, n_layer: int, n_head: int, n_embd: int) -> GPTConfig:
@@ -68,8 +70,8 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         return time.perf_counter() - start
 
-    def tensors(self) -> checkpoint.Files:
-        return checkpoint.live_tensors(self.model, self.optimizer, "cpu")
+    def tensors(self) -> tensors.Files:
+        return tensors.live_tensors(self.model, self.optimizer, "cpu")
 
     def save(self, number: int) -> None:
         before = time.perf_counter()
@@ -97,7 +99,7 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
         training = Training(config, batch, saver)
         for _ in range(3):
             training.step()
-        state_bytes = checkpoint.num_bytes(training.tensors())
+        state_bytes = tensors.num_bytes(training.tensors())
         fresh = anonymous_bytes()
         for _ in range(num_saves):  # training's own memory grows at first: not the saves' doing
             training.step()
@@ -173,7 +175,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--saves", type=int, default=100)
     args = parser.parse_args()
-    hostmemory.keep_freed_memory()
+    process.keep_freed_memory()
     peak = device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s, {torch.get_num_threads()} threads")
     for name in args.sizes.split(","):

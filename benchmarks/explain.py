@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 import stepglass
-from stepglass import device
+from stepglass.hardware import device
 
 
 def write_log(path: Path, num_lines: int, log_interval: int) -> None:

@@ -25,7 +25,7 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import FLAGS, executable
-from stepglass import runlog
+from stepglass.measure import run_log
 
 WINDOW = {"width": 1280, "height": 900}
 TURN_S = 3.0
@@ -61,7 +61,7 @@ def write_run(num_iters: int, folder: str) -> None:
     with open(Path(folder, "run.jsonl"), "wb") as file:
         config = {"max_iters": num_iters, "eval_interval": num_iters // 50}
         start = {"kind": "start", "schema": 1, "time": 1.7e9, "argv": [], "config": config}
-        file.write(runlog.encode(start | {"tokens_per_iter": 768, "peak_flops": 1e11}))
+        file.write(run_log.encode(start | {"tokens_per_iter": 768, "peak_flops": 1e11}))
         for i in range(num_iters):
             phases = {
                 "data": 0.2 + 0.1 * noise.random(),
@@ -75,7 +75,7 @@ def write_run(num_iters: int, folder: str) -> None:
                 phases |= {"eval": 550.0 + noise.random(), "checkpoint": 14.0}
                 losses = {"train_loss": loss, "val_loss": loss + 0.1, "val_se": 0.01}
                 done = {"kind": "eval", "iter": i, "wall_ms": 550.0, "windows": 9}
-                file.write(runlog.encode(done | losses))
+                file.write(run_log.encode(done | losses))
             if noise.random() < 2e-4:
                 phases["forward_backward"] += 400
             for name, ms in phases.items():
@@ -91,10 +91,10 @@ def write_run(num_iters: int, folder: str) -> None:
                 "phases": phases,
                 "mfu": 20 / phases["forward_backward"],
             }
-            file.write(runlog.encode(record))
+            file.write(run_log.encode(record))
         ledger = {"wall_ms": sum(total.values()), "phases": total}
         end = {"kind": "end", "reason": "finished", "iter": num_iters, "ledger": ledger}
-        file.write(runlog.encode(end))
+        file.write(run_log.encode(end))
 
 
 def stepglass(*args: str) -> list[str]:

@@ -10,9 +10,9 @@ import time
 
 import torch
 
-from stepglass import device
+from stepglass.hardware import device
+from stepglass.models.decoding import Draw, generate
 from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.sample import generate
 
 SHAPES = {
     "cpu": {"n_layer": 4, "n_head": 4, "n_embd": 128},
@@ -38,7 +38,7 @@ def main() -> None:
             for use_cache in (True, False):
                 start = time.perf_counter()
                 texts[use_cache] = list(
-                    generate(model, [0], max_new_tokens=500, temperature=0, use_cache=use_cache)
+                    generate(model, [0], max_new_tokens=500, draw=Draw(0), use_cache=use_cache)
                 )
                 times[use_cache].append(time.perf_counter() - start)
         result[name] = {

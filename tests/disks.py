@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stepglass.fileops import FileOps
-from stepglass.fileops import Folder as OpenFolder
+from stepglass.files import FileOps
+from stepglass.files import Folder as OpenFolder
 
 CHANGES = ("mkdir", "create", "allocate", "write", "fsync", "close", "rename", "replace",
            "fsync_directory", "unlink", "rmdir")  # fmt: skip

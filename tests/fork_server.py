@@ -13,8 +13,7 @@ from pathlib import Path
 
 import torch._dynamo  # noqa: F401 - torch loads it with the first optimizer, which takes seconds
 
-import stepglass.startup
-import stepglass.train  # noqa: F401
+import stepglass.train.loop  # noqa: F401
 from stepglass.cli import main
 
 

@@ -17,8 +17,11 @@ from typing import Any
 import torch
 
 from fuzz_inputs import changed
-from stepglass import checkpoint_dir, cli, sample
+from stepglass import cli
 from stepglass.errors import StepglassError
+from stepglass.models.decoding import Draw, generate
+from stepglass.run_dir import checkpoints
+from stepglass.sample.load import load_run
 
 Random = random.Random
 TEXT = "To be, or not to be, that is the question:\n" * 40
@@ -52,7 +55,7 @@ def good(model: str) -> dict[str, bytes]:
         assert cli.main(["prepare", "text.txt", "--name=tiny"]) == 0
         train = ["train", "tiny", f"--model={model}", f"--out_dir=out-{model}", *flags]
         assert cli.main(train) == 0
-    path = checkpoint_dir.committed(Path(f"out-{model}"))[0]
+    path = checkpoints.committed(Path(f"out-{model}"))[0]
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
@@ -145,8 +148,8 @@ def take_checkpoint(data: bytes) -> None:
 def use(resumes: bool) -> None:
     """Sample from it, or go on from it."""
     if not resumes:
-        loaded = sample.load_run(Path("out"), torch.device("cpu"), on_skip=lambda line: None)
-        tokens = sample.generate(loaded.model, [0], max_new_tokens=5, top_k=0)
+        loaded = load_run(Path("out"), torch.device("cpu"), on_skip=lambda line: None)
+        tokens = generate(loaded.model, [0], max_new_tokens=5, draw=Draw(top_k=0))
         loaded.tokenizer.decode(list(tokens))
         return
     said = io.StringIO()

@@ -26,9 +26,10 @@ from pathlib import Path
 
 from fuzz_checkpoints import forged_checkpoint, take_checkpoint
 from fuzz_inputs import config_py, config_toml, meta_pickle
-from stepglass import command_line
 from stepglass.data import nanogpt_meta, tokenizer
 from stepglass.errors import StepglassError
+from stepglass.run_dir.saved_settings import saved_settings
+from stepglass.settings import command_line
 
 SECONDS = 10
 WAITING_SECONDS = 60  # on the wall: for what waits, and does no work
@@ -57,12 +58,12 @@ def take_pickle(data: bytes) -> None:
 
 def take_toml(data: bytes) -> None:
     Path("c.toml").write_bytes(data)
-    command_line.resolve(command_line.read_command_line(["c.toml"]), "none")
+    command_line.resolve(command_line.read_command_line(["c.toml"]), "none", saved_settings)
 
 
 def take_py(data: bytes) -> None:
     Path("c.py").write_bytes(data)
-    command_line.resolve(command_line.read_command_line(["c.py"]), "none")
+    command_line.resolve(command_line.read_command_line(["c.py"]), "none", saved_settings)
 
 
 KINDS = {

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from stepglass import runlog
 from stepglass.cli import main
-from stepglass.fileops import Folder
-from stepglass.run_folder import RunFolder
+from stepglass.files import Folder
+from stepglass.measure import run_log
+from stepglass.run_dir.folder import RunFolder
 
 TEXT = (
     "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 60
@@ -74,11 +74,11 @@ def train_tiny(**changes: Any) -> int:
 
 
 def records(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:
-    return [r for r in runlog.read(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
+    return [r for r in run_log.read(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
 
 
 def story(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:
-    return [r for r in runlog.history(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
+    return [r for r in run_log.history(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
 
 
 def command(*args: str) -> list[str]:

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 import stepglass
-from stepglass import atomic, units
+from stepglass import json_files, units
 from stepglass.bench import throughput, time_to_loss
 from stepglass.errors import ConfigError
-from stepglass.settings import Settings, setting
+from stepglass.settings.schema import Settings, setting
 
 Say = Callable[[str], None]
 
@@ -37,7 +37,7 @@ class BenchConfig:
             raise ConfigError(f"--text={self.text}: expected a text file, found none")
 
 
-BENCH_SETTINGS = Settings(BenchConfig)
+SETTINGS = Settings(BenchConfig)
 
 HELP = {
     "speed": "an update of gpt2 against a plain eager loop, and what the clock costs (3 minutes)",
@@ -45,6 +45,15 @@ HELP = {
     "scaling": "time per token at 0.8, 3, 10 and 30 M parameters (2 minutes)",
     "loss": "time to nanoGPT's loss against nanoGPT's recipe (15 minutes)",
 }
+USAGE = "usage: stepglass bench [NAME ...] [--key=value ...]\n\n" + "".join(
+    f"  {name:<10}{text}\n" for name, text in HELP.items()
+)
+
+
+def run(argv: list[str], say: Say) -> None:
+    """Measure what a command line asks for."""
+    names, given = SETTINGS.parse(argv)
+    bench(names, SETTINGS.build(given), say)
 
 
 def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
@@ -73,5 +82,5 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
     }
     for name in names or list(HELP):
         results[name] = measures[name]()
-        atomic.write_json(Path(cfg.out), results)  # after each: a long run may be stopped
+        json_files.write_json(Path(cfg.out), results)  # after each: a long run may be stopped
     say(f"written to {cfg.out}")

@@ -24,16 +24,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from stepglass import train
-from stepglass.clock import PhaseClock
-from stepglass.command_line import read_command_line, resolve
-from stepglass.console import Console
 from stepglass.data.prepare import PrepareConfig, prepare
 from stepglass.errors import TrainingFailed
+from stepglass.measure.clock import PhaseClock
 from stepglass.models.gpt2 import GPTConfig
-from stepglass.session import Session
-from stepglass.startup import set_up
-from stepglass.stop import StopRequest
+from stepglass.process import StopRequest
+from stepglass.run_dir.saved_settings import saved_settings
+from stepglass.settings.command_line import read_command_line, resolve
+from stepglass.train import loop
+from stepglass.train.console import Console
+from stepglass.train.session import Session
+from stepglass.train.setup import set_up
 
 Size = dict[str, Any]  # settings of a run
 
@@ -78,7 +79,7 @@ class OurLoop(SessionLoop):
         object.__setattr__(s.cfg, "max_iters", s.state.step + steps)
         s.state.evaluated_at = s.cfg.max_iters  # no evaluation at the end of a segment
         s.fastest_mfu = 0.0
-        train.loop(s)
+        loop.loop(s)
         return s.fastest_mfu
 
 
@@ -95,7 +96,7 @@ class BareLoop(SessionLoop):
                 [(x, y)] = micro_batches
                 _, loss = s.model(x, y)
                 loss.backward()
-            train.apply_gradients(s)
+            loop.apply_gradients(s)
             s.state.step += 1
 
 
@@ -196,7 +197,7 @@ def session_of(size: Size, folder: Path) -> Session:
         "checkpoint_interval": "10h", "log_interval": 10**9, "out_dir": str(folder / "out"),
     } | size  # fmt: skip
     argv = [f"--{key}={value}" for key, value in flags.items()]
-    cfg = resolve(read_command_line(argv), "none")
+    cfg = resolve(read_command_line(argv), "none", saved_settings)
     session = set_up(cfg, argv, PhaseClock(), Console(io.StringIO()), StopRequest())
     session.state.evaluated_at = 0
     return session

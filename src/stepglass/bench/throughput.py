@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from stepglass import device
 from stepglass.bench.loops import BABY, NANOGPT_CPU, Bare, Runs, Size, Worker, paired_ratio, seconds
+from stepglass.hardware import device
 from stepglass.models.gpt2 import GPTConfig
 
 Say = Callable[[str], None]

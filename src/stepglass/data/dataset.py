@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stepglass import atomic
+from stepglass import json_files
 from stepglass.data import identity, nanogpt_meta, sources, tokenizer
 from stepglass.data.prepare import SCHEMA
 from stepglass.data.tokenizer import Tokenizer
@@ -283,7 +283,7 @@ def _is_somebody_elses(folder: Path) -> bool:
     if not os.path.lexists(folder / "meta.pkl"):
         return False
     try:
-        meta = atomic.read_json(folder / "meta.json")
+        meta = json_files.read_json(folder / "meta.json")
     except (OSError, ValueError):
         return False  # to be named for what is wrong with it
     return not isinstance(meta, dict) or "schema" not in meta
@@ -291,7 +291,7 @@ def _is_somebody_elses(folder: Path) -> bool:
 
 def _read_meta(path: Path) -> dict[str, Any]:
     try:
-        meta = atomic.read_json(path)
+        meta = json_files.read_json(path)
         expected = {"tokenizer": dict, "vocab_size": int, "dtype": str, "splits": dict}
         for key, kind in expected.items():
             if not isinstance(meta[key], kind):
@@ -332,7 +332,7 @@ def _hold_against_meta(file: TokenFile, said: Any, origin: Path) -> None:
 def load_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer a run directory keeps."""
     try:
-        return tokenizer.from_json(atomic.read_json(path), str(path))
+        return tokenizer.from_json(json_files.read_json(path), str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
     except ValueError as error:

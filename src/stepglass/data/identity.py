@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stepglass import atomic
+from stepglass import json_files
 from stepglass.data import packages
 from stepglass.errors import DataError, os_reason
 
@@ -112,7 +112,7 @@ def open_regular(path: Path) -> int:
 def _look_up(name: str) -> str | None:
     """The hash in the cache, if there is a good one."""
     with suppress(OSError, ValueError, DataError):  # no home, no cache: it is worked out again
-        found = atomic.read_regular(packages.cache_dir() / "hashes" / name, 100)
+        found = json_files.read_regular(packages.cache_dir() / "hashes" / name, 100)
         if HASH.fullmatch(found):
             return found.decode()
     return None
@@ -122,7 +122,7 @@ def _keep(name: str, digest: str) -> None:
     with suppress(OSError, ValueError, DataError):
         folder = packages.cache_dir() / "hashes"
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(folder / name) as file:
+        with json_files.replacing(folder / name) as file:
             file.write(digest.encode())
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepglass import atomic
+from stepglass import json_files
 from stepglass.errors import DataError, os_reason
 from stepglass.units import shown
 
@@ -155,7 +155,7 @@ class Meta:
 def read(path: Path) -> Meta:
     """All that is usable in a meta.pkl. A file without a good `vocab_size` is refused."""
     try:
-        data = atomic.read_regular(path, MAX_BYTES)
+        data = json_files.read_regular(path, MAX_BYTES)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
     except ValueError as error:

@@ -16,13 +16,13 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from stepglass import atomic
+from stepglass import json_files
 from stepglass.data import sources, tokenizer
 from stepglass.data.sources import Source
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
-from stepglass.fileops import Folder
-from stepglass.settings import Settings, setting
+from stepglass.files import Folder
+from stepglass.settings.schema import Settings, setting
 from stepglass.units import shown
 
 SCHEMA = 1
@@ -106,7 +106,7 @@ def what_is_replaced(folder: Path, scan: "Scan") -> list[str]:
     if not (folder / "train.bin").exists():
         return []
     try:
-        meta = atomic.read_json(folder / "meta.json")
+        meta = json_files.read_json(folder / "meta.json")
         name, sha256 = meta["source"]["name"], meta["source"]["sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return [f"{folder} held a data set that `stepglass prepare` had not made; it is replaced"]
@@ -216,16 +216,16 @@ def write(
         if (folder / name).is_dir():  # found out now, not when the others are in place
             raise IsADirectoryError(21, "is a directory", str(folder / name))
     with Folder.open(folder) as opened:
-        atomic.remove_stale(opened, names)
+        json_files.remove_stale(opened, names)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()
     with ExitStack() as files:
         # All are renamed when the block ends, the last opened first: meta.json vouches for the
         # others, so it comes last and is opened first.
-        meta_file = files.enter_context(atomic.replacing(folder / "meta.json"))
+        meta_file = files.enter_context(json_files.replacing(folder / "meta.json"))
         splits = {
             name: TokenWriter(
-                files.enter_context(atomic.replacing(folder / f"{name}.bin")), codec, dtype
+                files.enter_context(json_files.replacing(folder / f"{name}.bin")), codec, dtype
             )
             for name in ("val", "train")
         }
@@ -261,7 +261,7 @@ def write(
                 for name, split in splits.items()
             },
         }
-        meta_file.write(atomic.json_bytes(meta))
+        meta_file.write(json_files.json_bytes(meta))
     return meta
 
 

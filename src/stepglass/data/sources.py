@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stepglass import atomic
+from stepglass import json_files
 from stepglass.data import packages
 from stepglass.data.identity import open_regular
 from stepglass.errors import DataError, file_kind, os_reason
@@ -241,7 +241,7 @@ def _tinyshakespeare(data_dir: Path) -> Source:
         )
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(path) as file:
+        with json_files.replacing(path) as file:
             file.write(text)
     return Source("tinyshakespeare", [file_document(path)], [])
 

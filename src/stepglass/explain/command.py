@@ -6,20 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
-from stepglass import devices
-from stepglass.errors import ConfigError, LogError, file_kind, os_reason
-from stepglass.explain import output, rules, show, walk
+from stepglass.errors import ConfigError, LogError, os_reason
 from stepglass.explain.follow import Follower, growing
+from stepglass.explain.opening import checked_device, opened
+from stepglass.explain.render import output, show, walk
+from stepglass.explain.render.words import Words, from_environment
+from stepglass.explain.rules import registry
 from stepglass.explain.study import Study, study
-from stepglass.explain.words import Words, from_environment
-from stepglass.logs import recognise
-from stepglass.settings import Settings, setting
-
-# What a folder may hold, the best first.
-LOGS_IN_A_FOLDER = ("run.jsonl", "trainer_state.json", "metrics.jsonl", "metrics.csv", "main.log")
+from stepglass.logs import detect
+from stepglass.process import keep_freed_memory
+from stepglass.settings.schema import Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +40,21 @@ class ExplainConfig:
             raise ConfigError("--follow and --json do not go together: leave one out")
 
 
-EXPLAIN_SETTINGS = Settings(ExplainConfig)
+USAGE = "usage: stepglass explain LOG|RUN|- [--key=value ...]\n"
+SETTINGS = Settings(ExplainConfig)
 
 Say = Callable[[str], None]
+
+
+def run(argv: list[str], say: Say) -> None:
+    """Explain the one log of a command line."""
+    keep_freed_memory()
+    words, given = SETTINGS.parse(argv)
+    if len(words) != 1:
+        found = f"found {words}" if words else "found none"
+        raise ConfigError(f"expected one log file, run directory or - for a pipe, {found}")
+    # Not `say`: what is written here is fit to print, and JSON has several lines.
+    explain(words[0], SETTINGS.build(given), lambda line: print(line))  # noqa: T201
 
 
 def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
@@ -57,14 +67,14 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
     name, file = opened(target)
     with file:
         try:
-            log = recognise.read(file, name)
+            log = detect.read(file, name)
         except OSError as error:
             raise LogError(f"{name}: {os_reason(error)}") from error
     tell(study(log, device), cfg, words, name, say)
 
 
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
-    found = rules.findings(result)
+    found = registry.findings(result)
     if cfg.json:
         say(output.written(output.as_json(result, found, words)))
         return
@@ -74,52 +84,6 @@ def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -
         say("")
         for line in walk.walk(result, words):
             say(line)
-
-
-def checked_device(name: str) -> str | None:
-    if not name:
-        return None
-    if devices.find(name) is None:
-        raise ConfigError(
-            f"--device: {name!r} is not in the table of known devices; expected a name such as "
-            f"'RTX 4090', 'A100' or 'M3 Max'; leave it out to get TFLOP/s instead"
-        )
-    return name
-
-
-def opened(target: str) -> tuple[str, BinaryIO]:
-    """The log's bytes, and the name to call it by."""
-    if target == "-":
-        if sys.stdin is None:
-            raise LogError("-: nothing is piped in; expected a log on standard input")
-        return "-", sys.stdin.buffer
-    path = log_in(Path(target))
-    try:
-        status = os.stat(path)
-        is_stream = stat.S_ISFIFO(status.st_mode)  # as in `explain <(zcat log.gz)`
-        if not (stat.S_ISREG(status.st_mode) or is_stream):
-            raise LogError(f"{path}: expected a log file, found {file_kind(status.st_mode)}")
-        # A file of the system's own may have no size and wait for ever to be filled: /proc/kmsg.
-        flags = 0 if is_stream or status.st_size else os.O_NONBLOCK
-        return str(path), open(os.open(path, os.O_RDONLY | flags), "rb")
-    except OSError as error:
-        raise LogError(f"{path}: {os_reason(error)}; expected a log file, a run or -") from error
-
-
-def log_in(path: Path) -> Path:
-    """A file is itself; of a folder, the log in it."""
-    if not path.is_dir():
-        return path
-    for name in LOGS_IN_A_FOLDER:
-        if (path / name).is_file():
-            return path / name
-    saved = sorted(path.glob("checkpoint-*/trainer_state.json"), key=lambda p: p.stat().st_mtime)
-    if saved:
-        return saved[-1]
-    raise LogError(
-        f"{path}: no log in this folder; expected one of {', '.join(LOGS_IN_A_FOLDER)}, or the "
-        f"name of a log file"
-    )
 
 
 def follow(target: str, cfg: ExplainConfig, words: Words, device: str | None, say: Say) -> None:
@@ -145,6 +109,6 @@ def follow(target: str, cfg: ExplainConfig, words: Words, device: str | None, sa
         pass
     result = follower.finish(pass_through if is_new else None)
     if result is None:
-        raise LogError(recognise.nothing_found(follower.log(), name))
+        raise LogError(detect.nothing_found(follower.log(), name))
     say("")
     tell(result, cfg, words, name, say)

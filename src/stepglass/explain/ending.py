@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from stepglass.explain import rules, show
+from stepglass.errors import LogError
+from stepglass.explain.render import show
+from stepglass.explain.render.words import Words
+from stepglass.explain.rules import registry
 from stepglass.explain.study import study
-from stepglass.explain.words import Words
-from stepglass.logs import recognise
+from stepglass.logs import detect
 
 LARGEST_BYTES = 64_000_000  # beyond that, reading the log again would keep people waiting
 
@@ -16,5 +18,15 @@ def top_findings(run_dir: Path) -> list[str]:
     if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
         return []
     with open(path, "rb") as file:
-        log = recognise.read(file, str(path))
-    return show.top(rules.findings(study(log)), Words("en"), str(run_dir))
+        log = detect.read(file, str(path))
+    return show.top(registry.findings(study(log)), Words("en"), str(run_dir))
+
+
+def findings(run_dir: Path) -> list[str]:
+    """What stands out in a run log. The run is over and saved: nothing here may fail it."""
+    try:
+        return top_findings(run_dir)
+    except LogError:
+        return []  # not one iteration was recorded
+    except Exception as error:  # noqa: BLE001
+        return [f"note: the run could not be explained ({type(error).__name__}: {error})"]

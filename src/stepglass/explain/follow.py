@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from stepglass.explain import rules, show
 from stepglass.explain.finding import Finding
+from stepglass.explain.render import show
+from stepglass.explain.render.words import Words
+from stepglass.explain.rules import registry
 from stepglass.explain.study import Study, study
-from stepglass.explain.words import Words
+from stepglass.logs.detect import Intake
+from stepglass.logs.lines import LONGEST
 from stepglass.logs.log import Log
-from stepglass.logs.recognise import Intake
-from stepglass.logs.source import LONGEST
 
 POLL_S = 0.2
 EVERY_S = 1.0  # the rules look again this often, not at every line
@@ -69,7 +70,7 @@ class Follower:
         result = self.study(is_finished=False)
         if result is None:
             return
-        for finding in rules.findings(result):
+        for finding in registry.findings(result):
             self._announce(finding)
 
     def study(self, is_finished: bool) -> Study | None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepglass import devices
 from stepglass.explain.timing import Timing, log_interval
+from stepglass.logs.formats.nanogpt import PEAK_TFLOPS
 from stepglass.logs.log import Log
-from stepglass.logs.nanogpt import PEAK_TFLOPS
 from stepglass.logs.segment import Segment
 from stepglass.logs.table import Column, median
+from stepglass.measure import devices
 
 KEEP = 0.9
 MOST_REPLAYED = 20_000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stepglass.logs.boundaries import (
+from stepglass.logs.bulk.boundaries import (
     add_boundaries,
     iterations_before,
     limit,
@@ -17,10 +17,10 @@ from stepglass.logs.boundaries import (
     note_saves,
     share_room,
 )
-from stepglass.logs.fast import Block
-from stepglass.logs.record import Record
+from stepglass.logs.bulk.nanogpt_lines import Block
+from stepglass.logs.bulk.run_log_lines import MOST_PHASES, Stretch
+from stepglass.logs.reader import Record
 from stepglass.logs.segment import Eval, Event, Save, Segment
-from stepglass.logs.stretch import MOST_PHASES, Stretch
 from stepglass.logs.table import COLUMNS, Table
 
 # Figures beyond these are no figures.

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepglass.logs.record import Record
+from stepglass.logs.reader import Record
 from stepglass.logs.table import Table
 
 MOST_NAMES = 1000  # of settings, and of facts

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from stepglass.models.kernels import attention
-from stepglass.models.kvcache import KVCache
+from stepglass.models.cpu_ops import attention
+from stepglass.models.kv_cache import KVCache
 from stepglass.units import shown
 
 

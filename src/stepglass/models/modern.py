@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from stepglass.models.gpt2 import drop
-from stepglass.models.kernels import (
+from stepglass.models.cpu_ops import (
     EPS,
     attention,
     normed_and_rotated,
@@ -27,7 +26,8 @@ from stepglass.models.kernels import (
     rms_norm,
     swiglu,
 )
-from stepglass.models.kvcache import KVCache
+from stepglass.models.gpt2 import drop
+from stepglass.models.kv_cache import KVCache
 from stepglass.units import shown
 
 

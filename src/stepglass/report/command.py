@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from stepglass import atomic, units
+from stepglass import json_files, units
 from stepglass.errors import ConfigError, LogError, os_reason
-from stepglass.explain.command import checked_device, opened
+from stepglass.explain.opening import checked_device, opened
+from stepglass.explain.render.words import Words
 from stepglass.explain.study import study
-from stepglass.explain.words import Words
-from stepglass.logs import recognise
+from stepglass.logs import detect
 from stepglass.report import pack, page, story, stream
 from stepglass.report.rows import AllRows
 from stepglass.report.stream import Place
 from stepglass.report.to_tensorboard import to_tensorboard
-from stepglass.settings import Settings, setting
+from stepglass.settings.schema import Settings, setting
 
 MOST_RUNS = 8  # that colours can tell apart
 MOST_ROWS = 1 << 19  # of a run that has more than a page should hold: some 25 MB
@@ -45,9 +45,18 @@ class ReportConfig:
         """There is nothing to hold against anything."""
 
 
-REPORT_SETTINGS = Settings(ReportConfig)
+USAGE = "usage: stepglass report RUN|LOG|-... [-o FILE.html] [--key=value ...]\n"
+SETTINGS = Settings(ReportConfig)
 
 Say = Callable[[str], None]
+
+
+def run(argv: list[str], say: Say) -> None:
+    """Write the page that a command line asks for."""
+    words, given = SETTINGS.parse(["--out" if word == "-o" else word for word in argv])
+    if not words:
+        raise ConfigError("expected a run directory or a log file; try: stepglass report out")
+    report(words, SETTINGS.build(given), say)
 
 
 def report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
@@ -69,7 +78,7 @@ def report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
         raise ConfigError(f"--out={path}: is the log itself; choose another name for the page")
     title = " / ".join(run["story"]["name"] for run in runs)
     try:
-        with atomic.replacing(path) as file:
+        with json_files.replacing(path) as file:
             for piece in page.report(runs, f"{title} · Stepglass", cfg.lang):
                 file.write(piece.encode("utf-8", "replace"))  # half a character may be in a log
     except OSError as error:
@@ -97,7 +106,7 @@ def read(target: str, name: str, device: str | None, words: dict[str, Words]) ->
         path, file = opened(target)
         with file:
             try:
-                log = recognise.read(file, path, AllRows)
+                log = detect.read(file, path, AllRows)
             except OSError as error:
                 raise LogError(f"{path}: {os_reason(error)}") from error
         known = study(log, device)

@@ -28,14 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from stepglass import lock
 from stepglass.explain.study import Study, study
+from stepglass.logs.detect import Intake
+from stepglass.logs.formats.stepglass_log import RunLog
 from stepglass.logs.log import Log
-from stepglass.logs.recognise import Intake
-from stepglass.logs.stepglass_log import RunLog
 from stepglass.report import pack, story, stream
 from stepglass.report.rows import AllRows, Columns, LiveRows, num_hidden, thinned
 from stepglass.report.stream import Place
+from stepglass.run_dir import lock
 
 PIECE = 1 << 22  # bytes read at once
 LONGEST_LINE = 1 << 20

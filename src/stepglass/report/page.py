@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 import stepglass
-from stepglass.explain.words import LANGUAGES, Words
+from stepglass.explain.render.words import LANGUAGES, Words
 
 SCRIPTS = ("words.js", "run.js", "chart.js", "charts.js", "sections.js", "refine.js", "main.js")
 # Of the catalogues: what the page says itself, and what it shares with `explain`.

@@ -10,11 +10,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from stepglass import lock
-from stepglass.explain import output, rules, show
 from stepglass.explain.finding import Finding
+from stepglass.explain.render import output, show
+from stepglass.explain.render.words import LANGUAGES, Words
+from stepglass.explain.rules import registry
 from stepglass.explain.study import Part, Study
-from stepglass.explain.words import LANGUAGES, Words
+from stepglass.run_dir import lock
 from stepglass.units import finite, printable
 
 Story = dict[str, Any]
@@ -49,7 +50,7 @@ LONGEST_VALUE = 300
 
 def tell(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
     """Everything about a run but its rows. `run_dir` is None for a log that is not ours."""
-    found = rules.findings(study)
+    found = registry.findings(study)
     state = state_of(study, run_dir)
     last = study.parts[-1] if study.parts else None
     return {

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stepglass.explain.output import rounded
+from stepglass.explain.render.output import rounded
 from stepglass.explain.spent import parts_of
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike, Timing, times_of

@@ -8,8 +8,10 @@ are those of `--log_to=tensorboard`.
 
 from pathlib import Path
 
-from stepglass import loggers, runlog
 from stepglass.errors import ConfigError, LogError, os_reason
+from stepglass.loggers import packages
+from stepglass.loggers.tensorboard import TensorBoard
+from stepglass.measure import run_log
 
 COUNTED = ("iter", "eval", "checkpoint")  # the records that hold numbers, each at an iteration
 
@@ -19,9 +21,9 @@ def to_tensorboard(source: Path, out: Path) -> int:
     how many numbers they hold.
     """
     path = source / "run.jsonl" if source.is_dir() else source
-    loggers.load("tensorboard")
+    packages.load("tensorboard")
     try:
-        records = runlog.history(path)
+        records = run_log.history(path)
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {os_reason(error)}") from error
     except (KeyError, TypeError) as error:
@@ -33,7 +35,7 @@ def to_tensorboard(source: Path, out: Path) -> int:
         if any(out.glob("*tfevents*")):
             # TensorBoard would draw both through each other.
             raise ConfigError(f"{out}: has TensorBoard's events already; choose another folder")
-        writer = loggers.TensorBoard(out)
+        writer = TensorBoard(out)
         try:
             writer.write(story)
         finally:
@@ -43,7 +45,7 @@ def to_tensorboard(source: Path, out: Path) -> int:
     return writer.num_scalars
 
 
-def has_step(record: runlog.Record) -> bool:
+def has_step(record: run_log.Record) -> bool:
     """Its iteration is one that TensorBoard can store."""
     step = record.get("iter")
     return type(step) is int and 0 <= step < 2**63

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stepglass import checkpoint_dir
 from stepglass.errors import ConfigError, LogError
-from stepglass.settings import Settings, setting
-from stepglass.stop import StopRequest
+from stepglass.process import StopRequest
+from stepglass.run_dir import checkpoints
+from stepglass.settings.schema import Settings, setting
 from stepglass.units import printable
 from stepglass.watch import address
 
@@ -54,7 +54,16 @@ class WatchConfig:
             )
 
 
-WATCH_SETTINGS = Settings(WatchConfig)
+USAGE = "usage: stepglass watch [RUN|DIR] [--key=value ...]\n"
+SETTINGS = Settings(WatchConfig)
+
+
+def run(argv: list[str], say: Say) -> None:
+    """Serve the page that a command line asks for."""
+    words, given = SETTINGS.parse(argv)
+    if len(words) > 1:
+        raise ConfigError(f"expected one run or folder, found {words}")
+    watch(words[0] if words else ".", SETTINGS.build(given), say)
 
 
 def watch(target: str, cfg: WatchConfig, say: Say) -> None:
@@ -76,7 +85,7 @@ def find(target: str) -> tuple[Path, bool]:
     path = Path(target)
     if path.is_dir():
         is_run = any((path / name).exists() for name in ("run.jsonl", "LOCK"))
-        return path, is_run or bool(checkpoint_dir.committed(path))
+        return path, is_run or bool(checkpoints.committed(path))
     if not path.exists():
         raise LogError(f"{path}: no such file or directory; expected a run or a folder of runs")
     if path.name == "run.jsonl":

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from stepglass import checkpoint_dir, lock, runs
 from stepglass.errors import CheckpointError
+from stepglass.run_dir import checkpoints, listing, lock
 from stepglass.units import printable
 
 MOST_RUNS = 1000
@@ -43,7 +43,9 @@ class Runs:
         """How every run stands."""
         began = time.monotonic()
         if began >= self._next_look:
-            found = [self._folder] if self._is_run else islice(runs.find(self._folder), MOST_RUNS)
+            found = (
+                [self._folder] if self._is_run else islice(listing.find(self._folder), MOST_RUNS)
+            )
             self._entries = [self._entry(path) for path in found]
             took = time.monotonic() - began
             self._next_look = time.monotonic() + max(LEAST_PAUSE_S, PAUSE_SHARE * took)
@@ -78,12 +80,12 @@ def _stamp(log: Path) -> tuple[int, ...]:
 
 def _standing(path: Path, is_running: bool) -> Entry:
     log = path / "run.jsonl"
-    last = runs.last_records(log) if log.is_file() else {}
+    last = listing.last_records(log) if log.is_file() else {}
     steps = [_count(record.get("iter")) for record in last.values()]
     return {
         "state": _state(last, is_running),
         "step": max((step for step in steps if step is not None), default=None),
-        "max_iters": _count(runs.setting_of(path, "max_iters")),
+        "max_iters": _count(listing.setting_of(path, "max_iters")),
         "best_val_loss": _best(path),
     }
 
@@ -93,7 +95,7 @@ def _state(last: dict[str, Entry], is_running: bool) -> str:
         return "running"
     if "end" in last:
         reason = str(last["end"].get("reason"))
-        return reason if reason in runs.ENDINGS else "unknown"
+        return reason if reason in listing.ENDINGS else "unknown"
     # It stopped without a word; where nothing can be locked, it may as well be running.
     return "killed" if last and sys.platform != "win32" else "unknown"
 
@@ -106,7 +108,7 @@ def _count(value: object) -> int | None:
 
 def _best(path: Path) -> float | None:
     try:
-        best = checkpoint_dir.best(path)
+        best = checkpoints.best(path)
     except CheckpointError:
         return None
     return best.val_loss if best is not None and math.isfinite(best.val_loss) else None

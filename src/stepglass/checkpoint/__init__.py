@@ -1,0 +1,1 @@
+"""A checkpoint: its tensors, when it is due, and how it gets to disk."""

@@ -1,0 +1,149 @@
+"""A study as JSON: the contract of `explain --json` (docs/explain.schema.json)."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from stepglass.explain.finding import Finding
+from stepglass.explain.render.words import Words
+from stepglass.explain.rules import registry
+from stepglass.explain.study import Part, Study
+from stepglass.explain.timing import Ledger
+from stepglass.logs.segment import Event
+from stepglass.units import printable
+
+MOST_SPIKES = 1000
+
+
+def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
+    """Everything that was found, as JSON knows it."""
+    return {
+        "format": study.log.format,
+        "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
+        "segments": [_segment(part) for part in study.parts],
+        "findings": [_finding(finding, words) for finding in found],
+        "cannot_show": cannot_texts(study, words),
+    }
+
+
+def written(answer: dict[str, Any]) -> str:
+    """The text of it: a line each for a segment and a finding, which `json.dumps` with an indent
+    would take a tenth of `explain`'s time for."""
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    parts = []
+    for name, value in answer.items():
+        is_list = isinstance(value, list) and value
+        items = ",\n    ".join(map(encode, value)) if is_list else ""
+        text = f"[\n    {items}\n  ]" if is_list else encode(value)
+        parts.append(f"  {encode(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def cannot_texts(study: Study, words: Words) -> list[str]:
+    """What a log like this one cannot tell, and what of it was too much to be kept."""
+    cannot = [words.text("cannot-" + key.replace(".", "-")) for key in registry.cannot_show(study)]
+    left = [words.text(f"left-out-{key}", **n) for key, n in registry.left_out(study).items()]
+    return cannot + left
+
+
+def _segment(part: Part) -> dict[str, Any]:
+    timing, segment = part.timing, part.segment
+    _, losses, _ = part.losses
+    best, last = part.best_eval, part.evals[-1] if part.evals else None
+    spikes = timing.spikes
+    if len(spikes) > MOST_SPIKES:
+        keep = sorted(spikes, key=lambda s: -s.excess_ms)[:MOST_SPIKES]
+        spikes = sorted(keep, key=lambda s: s.line)
+    has_numbers = segment.has_iter_numbers  # what was counted here is not what the log says
+    error = part.error
+    return {
+        "first_iter": segment.first_iter if has_numbers else None,
+        "last_iter": segment.last_iter if has_numbers else None,
+        "normal_ms": rounded(timing.normal_ms, 3),
+        "eval_ms": rounded(timing.eval_ms, 3),
+        "checkpoint_ms": rounded(timing.save_ms, 3),
+        "warmup_ms": rounded(timing.warmup_ms, 3),
+        "spikes": [
+            {
+                "iter": s.iter,
+                "line": s.line,
+                "time_ms": rounded(s.time_ms, 3),
+                "excess_ms": rounded(s.excess_ms, 3),
+                "cause": s.cause,
+            }
+            for s in spikes
+        ],
+        "mfu": {
+            "printed_last": rounded(part.mfu.printed_last, 4),
+            "clean": rounded(part.mfu.clean, 4),
+            "corrected": rounded(part.mfu.corrected, 4),
+            "device": part.mfu.device,
+            "peak_tflops": rounded(part.mfu.peak_tflops),
+        },
+        "ledger": _ledger(timing.ledger),
+        "loss": {
+            "first": rounded(float(losses[0])) if len(losses) else None,
+            "last": rounded(float(losses[-1])) if len(losses) else None,
+            "best_val": rounded(best.val) if best else None,
+            "best_val_iter": best.iter if best and has_numbers else None,
+            "last_val": rounded(last.val) if last else None,
+            "nan_iter": segment.nan_iter if has_numbers else None,
+        },
+        "error": {"line": error.line, "text": error_text(error)} if error else None,
+        "tokens_per_iter": rounded(part.tokens_per_iter),
+    }
+
+
+def error_text(error: Event) -> str:
+    """What the log says ended it, fit to print."""
+    return printable(str(error.record.get("detail") or error.name))[:200]
+
+
+def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
+    if ledger is None:
+        return None
+    return {
+        "basis": ledger.basis,
+        "wall_s": ledger.wall_ms / 1000,
+        "phases": {name: ms / 1000 for name, ms in ledger.phases.items()},
+    }
+
+
+def _finding(finding: Finding, words: Words) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "status": finding.status,
+        "level": finding.level,
+        "segment": finding.part,
+        "iters": finding.iters,
+        "lines": finding.lines,
+        "numbers": {name: plain(value) for name, value in finding.numbers.items()},
+        "change": finding.change,
+        "title": title(finding, words),
+        "text": text(finding, words),
+    }
+
+
+def title(finding: Finding, words: Words) -> str:
+    return words.text(f"rule-{finding.rule}-title", variant=finding.variant, **finding.numbers)
+
+
+def text(finding: Finding, words: Words) -> str:
+    return words.text(f"rule-{finding.rule}-text", variant=finding.variant, **finding.numbers)
+
+
+def plain(value: object) -> object:
+    """Numbers JSON can hold: no NaN, no numpy."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return rounded(value, 6)
+    return value
+
+
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return round(float(value), digits)

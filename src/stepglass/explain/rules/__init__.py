@@ -1,0 +1,1 @@
+"""What a log can show: one rule for each finding."""

@@ -1,0 +1,1 @@
+"""The machine: devices, memory, and the copies between them."""

@@ -1,0 +1,1 @@
+"""TensorBoard, wandb and trackio, fed by the run log."""

@@ -1,0 +1,1 @@
+"""Many lines at once, where they look alike."""

@@ -1,0 +1,145 @@
+"""Our own run log, a stretch of iterations at a time.
+
+Between two evaluations `run.jsonl` has hundreds of iterations of one shape. They are decoded in one
+call and become columns at once, which takes a tenth of the time of a record after the other. What
+is not of that shape (another kind, a missing number, a NaN) is left to be read line by line.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from stepglass.logs.reader import Record
+from stepglass.logs.table import Column, Rows
+from stepglass.measure.clock import STEP_PHASES
+
+PREFIX = b'{"kind":"iter",'
+WORTH_IT = 4
+STEP = "forward_backward"  # a phase that every update has
+KEYS = {"kind", "iter", "loss", "lr", "grad_norm", "tokens", "wall_ms", "phases", "mfu"}
+# Beyond these a figure is no figure, and whoever reads line by line decides what to do.
+RANGES = {
+    "loss": (-1e9, 1e9),
+    "lr": (1e-9, 1e6),
+    "grad_norm": (-1e15, 1e15),
+    "wall_ms": (1e-9, 1e10),
+    "mfu": (1e-9, 1e3),
+}
+NUMBERS: set[type] = {float, int}
+OR_NOTHING = NUMBERS | {type(None)}
+MAY_LACK = ("grad_norm", "mfu")  # null where nothing is clipped, or no peak is known
+MOST_ITERS = 10**12
+MOST_PHASES = 64
+
+
+@dataclass
+class Stretch:
+    """Iterations whose numbers rise, as columns; phases in milliseconds, by name."""
+
+    columns: dict[str, Column]
+    phases: dict[str, Column]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def times(self) -> Column:
+        return self.columns["time_ms"]
+
+    @property
+    def iters(self) -> Column:
+        return self.columns["iter"]
+
+    def mfu(self, rows: Rows) -> Column:
+        return self.columns["mfu"][rows]
+
+    def take(self, rows: Rows) -> dict[str, Column]:
+        return {name: values[rows] for name, values in self.columns.items()}
+
+
+def split(lines: list[bytes]) -> Iterator[tuple[int, int, Stretch | None]]:
+    """The lines in order, as (first, end, stretch): without a stretch, read them one by one."""
+    start = 0
+    while start < len(lines):
+        is_iter = lines[start].startswith(PREFIX)
+        end = start + 1
+        while end < len(lines) and lines[end].startswith(PREFIX) == is_iter:
+            end += 1
+        worth_it = is_iter and end - start >= WORTH_IT
+        yield start, end, read(lines[start:end]) if worth_it else None
+        start = end
+
+
+def read(lines: list[bytes]) -> Stretch | None:
+    """Lines of iterations as columns, or None if one of them is not as it should be."""
+    try:
+        records = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):
+        return None
+    if len(records) != len(lines):
+        return None
+    try:
+        return _columns(records)
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+        return None  # a value is no number, or there is none
+
+
+def _columns(records: list[Record]) -> Stretch | None:
+    # Where a GPU keeps the time, its clock says what a step took.
+    clock = "device_phases" if "device_phases" in records[0] else "phases"
+    keys = KEYS | {clock}
+    if any(record.keys() - {"memory_bytes"} != keys for record in records):
+        return None
+    if not all(STEP in record[clock] for record in records):
+        return None
+    iters = _numbers([record["iter"] for record in records], {int})
+    if iters[0] < 0 or iters[-1] > MOST_ITERS or bool((np.diff(iters) <= 0).any()):
+        return None
+    columns = {"iter": iters}
+    for name, (least, most) in RANGES.items():
+        kinds = OR_NOTHING if name in MAY_LACK else NUMBERS
+        columns[name] = column = _numbers([record[name] for record in records], kinds)
+        if bool(((column != 0) & ((column < least) | (column > most))).any()):
+            return None
+    if not bool(np.isfinite(columns["loss"]).all()):
+        return None
+    phases = _phases([record["phases"] for record in records])
+    timed = phases if clock == "phases" else _phases([record[clock] for record in records])
+    columns["step_ms"] = np.sum([timed[name] for name in STEP_PHASES if name in timed], axis=0)
+    columns["mfu"] = 100 * columns["mfu"]
+    columns["time_ms"] = columns.pop("wall_ms")
+    if any("memory_bytes" in record for record in records):
+        memory = [record.get("memory_bytes") for record in records]
+        columns["memory_bytes"] = _numbers(memory, OR_NOTHING)
+    return Stretch(columns, phases)
+
+
+def _numbers(values: Sequence[Any], kinds: set[type]) -> Column:
+    """A column of these kinds of values; nothing becomes NaN."""
+    if not set(map(type, values)) <= kinds:
+        raise TypeError
+    return np.array(values, np.float64)
+
+
+def _phases(tables: list[dict[str, float]]) -> dict[str, Column]:
+    """A column for each name; what an iteration does not name took no time."""
+    names = list(dict.fromkeys(chain.from_iterable(tables)))
+    if len(names) > MOST_PHASES:
+        raise ValueError
+    if len(names) > 1 and all(len(table) == len(names) for table in tables):
+        values = zip(*map(itemgetter(*names), tables), strict=True)  # the common case, quickly
+        columns = {
+            name: _numbers(column, NUMBERS) for name, column in zip(names, values, strict=True)
+        }
+    else:
+        columns = {
+            name: _numbers([table.get(name, 0.0) for table in tables], NUMBERS) for name in names
+        }
+    if not all(bool(((c >= 0) & (c <= RANGES["wall_ms"][1])).all()) for c in columns.values()):
+        raise ValueError
+    return columns

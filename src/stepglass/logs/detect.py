@@ -1,0 +1,312 @@
+"""Whose log is it? Every reader gets the first lines; the one that understands most reads on.
+
+log = read(file)            # a file opened for bytes
+intake = Intake()           # or, for a log that grows:
+intake.feed(block)          #   whole lines
+log = intake.log()          #   as far as it goes
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import chain
+
+from stepglass.errors import LogError
+from stepglass.logs.bulk import nanogpt_lines, run_log_lines
+from stepglass.logs.formats.stepglass_log import Console, RunLog
+from stepglass.logs.lines import Readable, blocks, pieces, stamp
+from stepglass.logs.log import Log
+from stepglass.logs.notable import is_notable
+from stepglass.logs.reader import Reader, Record
+from stepglass.logs.table import Table
+
+# Where two understand as much, the first is taken. They are imported when Console, which reads
+# nanoGPT's lines and ours, and RunLog do not understand what they see.
+OTHERS = (
+    "nanochat.Nanochat",
+    "modded.Modded",
+    "llmc.LlmC",
+    "litgpt.LitGPT",
+    "torchtitan.Torchtitan",
+    "huggingface.HFTrainer",
+    "lightning.LightningBar",
+    "lightning.MetricsCsv",
+    "composer.Composer",
+    "lingua.Lingua",
+    "mingpt.MinGPT",
+    "charrnn.CharRNN",
+    "megatron.Megatron",
+    "mlx.MlxLM",
+    "gpt2_simple.Gpt2Fork",
+    "nemo.NeMo",
+    "lightly.LightlyTrain",
+)
+ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
+FEW = 3  # for a log that is followed: time to say something
+MOST_WAITING = 50_000  # lines without a decision
+MOST_WAITING_BYTES = 1 << 24
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
+WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
+
+
+def worth(record: Record) -> float:
+    """How much a record says about whose log it is."""
+    return WEIGHT.get(record["kind"], 0.25)
+
+
+class Intake:
+    """Takes blocks of whole lines and keeps what they said."""
+
+    def __init__(
+        self,
+        new_table: Callable[[], Table] = Table,
+        reader: Reader | None = None,
+        num_lines: int = 0,
+    ) -> None:
+        self._log = Log(new_table)
+        self._log.num_lines = num_lines  # of the file, before what will be fed
+        self._candidates: list[Reader] = [Console(), RunLog()]
+        self._scores = [0.0, 0.0]
+        self._waiting: list[tuple[int, bytes]] = []
+        self._waiting_bytes = 0
+        self._reader = reader  # known beforehand, or chosen by what it understands
+
+    def feed(self, block: bytes) -> None:
+        """Read whole lines."""
+        if self._reader is None:
+            block = self._try_readers(block)
+            if not block:
+                return
+        next_line = self._log.num_lines + 1
+        quick = nanogpt_lines.read(block, next_line) if isinstance(self._reader, Console) else None
+        if quick is not None:
+            self._read_quickly(quick)
+            return
+        lines = block.split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        if isinstance(self._reader, RunLog):
+            self._read_stretches(lines)
+        else:
+            for line in lines:
+                self._read_line(self._next_number(), line)
+
+    def _read_stretches(self, lines: list[bytes]) -> None:
+        log = self._log
+        for start, end, quick in run_log_lines.split(lines):
+            last = log.current.last_iter
+            if quick is None or (last is not None and quick.iters[0] <= last):
+                for line in lines[start:end]:
+                    self._read_line(self._next_number(), line)
+            else:
+                log.add_stretch(quick, log.num_lines + 1)
+                log.num_lines += end - start
+                log.num_understood += end - start
+
+    def peek(self) -> Log | None:
+        """What was understood so far, of a log that goes on. None while it is not clear whose."""
+        if self._reader is None and max(self._scores) >= 4 * FEW:
+            self._choose(self._best())
+        if self._reader is None:
+            return None
+        self._name_it()
+        return self._log
+
+    def log(self) -> Log:
+        """What was understood, at the end of the log."""
+        if self._reader is None:
+            self._choose(self._best())
+        assert self._reader is not None
+        flush = getattr(self._reader, "flush", None)
+        for record in flush() if flush else []:
+            self._log.add(record, self._log.num_lines, None)
+        self._name_it()
+        return self._log
+
+    def _name_it(self) -> None:
+        assert self._reader is not None
+        self._log.format = self._reader.name
+        self._log.time_holds_eval = self._reader.time_holds_eval
+
+    def _next_number(self) -> int:
+        self._log.num_lines += 1
+        return self._log.num_lines
+
+    def _try_readers(self, block: bytes) -> bytes:
+        """Give lines to all readers until one stands out; returns what is left for that one."""
+        position = 0
+        while position < len(block):
+            end = block.find(b"\n", position) + 1 or len(block)
+            line = block[position:end].rstrip(b"\n")
+            position = end
+            self._waiting.append((self._next_number(), line))
+            self._waiting_bytes += len(line)
+            self._try_line(line)
+            self._forget()
+            if self._reader is not None:
+                return block[position:]
+            first, second = sorted([0.0, *self._scores], reverse=True)[:2]
+            if first >= 4 * ENOUGH and second * 3 <= first:
+                self._choose(self._best())
+                return block[position:]
+        return b""
+
+    def _forget(self) -> None:
+        """A file that says nothing for so long need not be remembered."""
+        if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
+            if max(self._scores) >= WEIGHT["iter"]:
+                self._choose(self._best())
+            else:
+                is_long = len(self._waiting) > 1000
+                self._waiting = self._waiting[-1000 if is_long else len(self._waiting) // 2 :]
+                self._waiting_bytes = sum(len(line) for _, line in self._waiting)
+
+    def _try_line(self, line: bytes) -> None:
+        texts = [text for text in pieces(line) if text]
+        before = sum(self._scores)
+        for text in texts:
+            for number, reader in enumerate(self._candidates):
+                self._scores[number] += sum(worth(record) for record in reader.read(text))
+        if len(self._candidates) == 2 and texts and sum(self._scores) == before:
+            self._call_all_readers()
+
+    def _call_all_readers(self) -> None:
+        """They hear the lines so far as well."""
+        for name in OTHERS:
+            module, reader = name.split(".")
+            made: Reader = getattr(import_module(f"stepglass.logs.formats.{module}"), reader)()
+            self._candidates.append(made)
+            self._scores.append(
+                sum(
+                    worth(record)
+                    for _, line in self._waiting
+                    for text in pieces(line)
+                    for record in made.read(text)
+                )
+            )
+
+    def _best(self) -> int:
+        return max(range(len(self._scores)), key=lambda number: (self._scores[number], -number))
+
+    def _choose(self, number: int) -> None:
+        self._reader = type(self._candidates[number])()
+        waiting, self._waiting = self._waiting, []
+        for line_number, line in waiting:
+            self._read_line(line_number, line)
+
+    def _read_line(self, number: int, line: bytes) -> None:
+        assert self._reader is not None
+        is_understood = False
+        for text in pieces(line):
+            if not text:
+                continue
+            records = self._reader.read(text) or common(text)
+            is_understood |= bool(records) or getattr(self._reader, "has_taken", False)
+            if records:
+                when = stamp(text)
+                for record in records:
+                    self._log.add(record, number, when)
+        self._log.num_understood += is_understood
+
+    def _read_quickly(self, quick: nanogpt_lines.Block) -> None:
+        log = self._log
+        log.num_lines += quick.num_lines
+        num_evals = len(quick.evals["line"]) if quick.evals else 0
+        log.num_understood += len(quick) + num_evals + len(quick.saves)
+        notes: list[tuple[int, Record, float | None]] = []
+        for offset, line in quick.slow:
+            found = self._records(line)
+            log.num_understood += bool(found)
+            notes += [(quick.first_line + offset, record, when) for record, when in found]
+        if not notes and log.takes(quick):
+            log.add_block(quick)
+        else:
+            for number, record, when in sorted(notes + list(_records_of(quick)), key=first):
+                log.add(record, number, when)
+
+    def _records(self, line: bytes) -> list[tuple[Record, float | None]]:
+        assert self._reader is not None
+        return [
+            (record, stamp(text))
+            for text in pieces(line)
+            if text
+            for record in (self._reader.read(text) or common(text))
+        ]
+
+
+def common(text: str) -> list[Record]:
+    """What a line says that may stand in anybody's log. Few do: it is loaded for the first."""
+    if not is_notable(text):
+        return []
+    from stepglass.logs import events as anybodys  # noqa: PLC0415
+
+    return anybodys.common(text)
+
+
+def first(item: tuple[int, Record, float | None]) -> int:
+    return item[0]
+
+
+def _records_of(quick: nanogpt_lines.Block) -> Iterator[tuple[int, Record, float | None]]:
+    """A block as the records it was made from."""
+    for kind, columns in (("iter", quick.take(nanogpt_lines.ALL)), ("eval", quick.evals)):
+        names = [name for name in columns if name != "line"]
+        figures = zip(*(columns[name].tolist() for name in names), strict=True)
+        for line, values in zip(columns["line"].tolist() if columns else [], figures, strict=True):
+            record: Record = {"kind": kind, **dict(zip(names, values, strict=True))}
+            record["iter"] = int(record["iter"])
+            yield int(line), record, None
+    for number in quick.saves:
+        yield number, {"kind": "checkpoint"}, None
+
+
+def read(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
+    """The whole of a log. Nothing of training in it is an error that says so."""
+    intake = Intake(new_table)
+    parts = blocks(file)
+    for number, block in enumerate(parts):
+        if not number and block.startswith(COMPRESSED):
+            raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
+        if not number and block.lstrip()[:1] == b"{" and b'"log_history"' in block:
+            return _document(chain([block], parts), name, new_table)
+        intake.feed(block)
+    log = intake.log()
+    log.finish()
+    if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
+        raise LogError(nothing_found(log, name))
+    return log
+
+
+def _document(parts: Iterable[bytes], name: str, new_table: Callable[[], Table]) -> Log:
+    """One JSON document, entry by entry."""
+    from stepglass.logs.formats.huggingface import HFTrainer, TrainerState  # noqa: PLC0415
+
+    state, log = TrainerState(), Log(new_table)
+    log.format = HFTrainer.name
+    is_whole_line = True
+    for part in parts:
+        log.num_lines += part.count(b"\n")
+        is_whole_line = part.endswith(b"\n")
+        for record in state.feed(part.decode("utf-8", "replace")):
+            log.add(record, record.pop("line", 1), None)
+    log.num_lines += not is_whole_line
+    if state.max_steps is not None:
+        for segment in log.segments:
+            if len(segment.table):
+                first = int(segment.table.column("line")[0])
+                segment.add_setting("max_iters", state.max_steps, first)
+    log.num_understood = log.num_lines if state.has_records else 0
+    log.finish()
+    if all(segment.is_empty() for segment in log.segments):
+        raise LogError(f"{name}: the log_history of this trainer_state.json holds no training step")
+    return log
+
+
+def nothing_found(log: Log, name: str) -> str:
+    """Why a file cannot be explained."""
+    if not log.num_lines:
+        return f"{name}: the file is empty; expected a training log"
+    known = "nanoGPT, nanochat, llm.c, litgpt, torchtitan, Hugging Face, Lightning and others"
+    return (
+        f"{name}: no training in its {log.num_lines:,} line{'s' * (log.num_lines != 1)}: expected "
+        f"iterations with a loss or a time, as {known} print them (iter 100: loss 2.1, time 33ms)"
+    )

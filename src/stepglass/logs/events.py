@@ -1,0 +1,238 @@
+"""Lines that may stand in anybody's log: failures, signals, compiler warnings, wall clocks, bars.
+
+    torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total ...
+    W0110 12:27:06.332000 158 convert_frame.py:1551] torch._dynamo hit config.recompile_limit (8)
+    4233.60 real        96.24 user        31.10 sys
+    100%|██████████| 200/200 [03:45<00:00,  1.13s/it]
+
+A message counts when it has the numbers or the place on the line that the real one has: source code
+and advice use the same words.
+"""
+
+import re
+from dataclasses import dataclass
+
+from stepglass.logs.notable import is_notable
+from stepglass.logs.reader import NUMBER, Record, number
+
+LONGEST = 4096  # of a message
+LONGEST_DETAIL = 500
+SOURCE = re.compile(
+    r"""(?:[#@{]|f?["']|[\w.]+\(|[\w.\[\]]+\s*[-+*/|]?=(?!=)"""
+    r"""|(?:def|class|return|raise|except|if|elif|assert|import|from|with|while|for|yield)\b)"""
+)
+
+SIZE = rf"({NUMBER})\s*(bytes|[KMGT]i?B)\b"
+OOM = re.compile(
+    r"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate \d"
+    r"|MPS backend out of memory \(MPS allocated: \d"
+    r"|DefaultCPUAllocator: (?:can't allocate|not enough) memory: you tried to allocate \d"
+    r"|(?:RESOURCE_EXHAUSTED|Resource exhausted): .{0,80}?[Oo]ut of memory .{0,40}?\d"
+    r"|CUDA error: out of memory"
+    r"|[Oo]ut of memory: Kill(?:ed)? process \d"
+    r"|oom[-_]kill event"
+    r"|ran out of memory at step \d"
+)
+# What follows is what the framework would try, whatever the cause was.
+ADVICE = re.compile(
+    r"\s*(?:If reserved (?:but unallocated )?memory|See documentation for Memory|Use PYTORCH_MPS"
+    r"|[^.;]*\bPYTORCH_(?:CUDA_|HIP_)?ALLOC_CONF\b)"
+)
+TRIED = re.compile(rf"(?:[Tt]r(?:ied|ying) to allocate|[Oo]ut of memory allocating) {SIZE}")
+FREE = re.compile(rf"{SIZE} (?:is )?free\b")
+TOTAL = re.compile(
+    rf"(?:total capac\w+ of |max allowed: ){SIZE}|{SIZE} total capac\w+"
+)  # old versions of torch misspell it
+FACTOR = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+TRACEBACK = re.compile(r"^[^\"'(]*Traceback \(most recent call last\):?$")
+# A raised error's name opens the line, or follows what a launcher put before it.
+ERROR = re.compile(
+    r"(?:^|[\]:|]\s+|\]:)((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception)|(?<=exc\.)[A-Z]\w*))"
+    r"(?:$|:$|:\s+(?!(?:[Ii]f|[Ww]hen|[Rr]aised)\b)\S)"
+)
+INTERRUPT = re.compile(
+    r"(?:^|[\]:|]\s+|\]:|\^C)KeyboardInterrupt(?:$|:)"
+    r"|\b(?:[Rr]eceived|[Gg]ot|[Cc]aught|closing|stopped by)\b.{0,30}?\bSIG(?:TERM|INT)\b"
+    r"|\bSIG(?:TERM|INT)\b.{0,12}?\b(?:received|caught)\b"
+    r"|\bCANCELLED AT \d{4}-.{0,40}?(?:DUE TO|\*\*\*)"
+)
+# What dynamo warns of goes on over many lines, a whole traceback among them: not a crash.
+WARNED = re.compile(r"(?<!\w)[WI]\d{4} \d\d:\d\d:\d\d|convert_frame: \[WARNING\]")
+RECOMPILE = re.compile(
+    r"dynamo hit (?:config\.\w*(?:cache_size|recompile)_limit|recompilation cache limit) \(\d+\)"
+    r"|\]\s+Recompiling function \w+ in "
+)
+FALLBACK = re.compile(
+    r"WON'T CONVERT \S+ \S+|\b[Ff]all(?:ing|s|en)? back to eager\b"
+    r"|\bGraph break(?:: | in user code at | from user code at )"
+)
+WARNING = re.compile(r"\bWARN(?:ING)?\b|Warning: |_dynamo\b.*\]")
+ADVISED = re.compile(r"\bYou can\b|\bby setting\b")
+
+WALL_CLOCKS = [
+    re.compile(
+        r"(?<![\w.])(?P<s>\d+[.,]\d+)\s+real\s+(?P<user>\d+[.,]\d+)\s+user\s+(?P<sys>\d+[.,]\d+)\s+sys"
+    ),
+    re.compile(r"Elapsed \(wall clock\) time \(h:mm:ss or m:ss\): (?P<clock>[\d:.]{4,20})$"),
+    re.compile(r"(?:^|\s)real\s+(?:(?P<h>\d{1,9})h)?(?P<m>\d{1,9})m(?P<s>\d{1,9}(?:[.,]\d+)?)s$"),
+    re.compile(r"^real\s+(?P<s>\d{1,9}[.,]\d+)$"),
+    re.compile(r"\d[.,]\d+s user \d[\d.,]*s system \d+% cpu (?P<clock>[\d:.]{4,20}) total$"),
+    re.compile(r"\d[.,]\d+user \d[\d.,]*system (?P<clock>[\d:.]{4,20})elapsed \d+%CPU"),
+]
+THROTTLE = re.compile(
+    r"°C\s*\|\s*(?:power|thermal|other) cap\b"
+    r"|(?:Slowdown|Power Cap)\s+: Active$"
+    r"|\bclock throttled \(total events = \d"
+)
+GPU_ROW = re.compile(
+    r"\|\s*\d+\s{2,}(?P<name>\S[^|]{2,60}?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*\|\s*[0-9A-Fa-f]{8}:"
+)
+GPU_LIST = re.compile(r"\bGPU \d+: (?P<name>[^()]{3,80}?) \(UUID: GPU-")
+
+
+def common(text: str) -> list[Record]:
+    """What a line of any log says about the machine or the process, or nothing."""
+    if not is_notable(text) or SOURCE.match(text):
+        return []
+    text = text[:LONGEST]
+    for reading in (_memory, _compiler, _failure, _wall_clock, _throttle, _device):
+        if found := reading(text):
+            return [found]
+    return []
+
+
+def _event(name: str, text: str) -> Record:
+    return {"kind": "event", "name": name, "detail": text[:LONGEST_DETAIL]}
+
+
+def _memory(text: str) -> Record | None:
+    return memory(text) if OOM.search(text) else None
+
+
+def memory(text: str) -> Record:
+    """The event of memory that ran out, with the sizes its message names."""
+    record = _event("oom", ADVICE.split(text, maxsplit=1)[0])
+    for key, pattern in (("tried_bytes", TRIED), ("free_bytes", FREE), ("total_bytes", TOTAL)):
+        if found := pattern.search(text):
+            size, unit = [group for group in found.groups() if group is not None]
+            # Where torch writes GB it has counted in powers of two as well.
+            record[key] = (number(size) or 0.0) * FACTOR[unit[0].lower()]
+    return record
+
+
+def _compiler(text: str) -> Record | None:
+    if RECOMPILE.search(text):
+        return _event("recompile", text)
+    if not FALLBACK.search(text) or ADVISED.search(text):
+        return None
+    is_warning = WARNED.search(text) or WARNING.search(text)
+    return _event("compile-fallback", text) if is_warning else None
+
+
+def _failure(text: str) -> Record | None:
+    if WARNED.search(text):
+        return None
+    if INTERRUPT.search(text):
+        return _event("interrupted", text)
+    if TRACEBACK.search(text):
+        return _event("traceback", text)
+    if found := ERROR.search(text):
+        return _event("error", text[found.start(1) :])
+    return None
+
+
+def _wall_clock(text: str) -> Record | None:
+    for pattern in WALL_CLOCKS:
+        if found := pattern.search(text):
+            parts = found.groupdict()
+            if parts.get("clock"):
+                wall_s = seconds(parts["clock"])
+            else:
+                wall_s = _decimal(parts["s"])
+                wall_s += 60 * _decimal(parts.get("m")) + 3600 * _decimal(parts.get("h"))
+            record: Record = {"kind": "end", "wall_ms": 1000 * wall_s}
+            for name in ("user", "sys"):
+                if name in parts:
+                    record[f"{name}_ms"] = 1000 * _decimal(parts[name])
+            return record
+    return None
+
+
+def _decimal(text: str | None) -> float:
+    return number((text or "0").replace(",", ".")) or 0.0
+
+
+def _throttle(text: str) -> Record | None:
+    return _event("throttle", text) if THROTTLE.search(text) else None
+
+
+def _device(text: str) -> Record | None:
+    found = GPU_ROW.search(text) or GPU_LIST.search(text)
+    return {"kind": "start", "device": found["name"]} if found else None
+
+
+# -- progress bars -------------------------------------------------------------------------------
+
+BAR = re.compile(
+    r"\d{1,3}%\|[^|]{0,300}\|\s*(?P<n>\d{1,12})/(?P<total>\d{1,12})\s*"
+    r"\[(?P<elapsed>[\d:]{4,15})<[\d:?]{1,15},\s*"
+    rf"(?:(?P<rate>{NUMBER})|\?)\s*(?P<unit>it/s|s/it)(?P<postfix>[^\]]{{0,2000}})"
+)
+LABEL = re.compile(r"([A-Za-z][^\[\]:|]{0,80}):\s*$")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a tqdm bar shows. Its rate is smoothed over the last few updates."""
+
+    label: str
+    n: int
+    total: int
+    elapsed_s: float
+    rate_per_s: float | None
+    postfix: str
+
+
+def bars(text: str) -> list[Bar]:
+    """
+    >>> [(bar.n, bar.total, bar.elapsed_s, bar.rate_per_s)
+    ...  for bar in bars("Train:  50%|█████     | 100/200 [01:40<01:40,  2.00s/it]")]
+    [(100, 200, 100.0, 0.5)]
+    """
+    if "%|" not in text:
+        return []
+    result, position = [], 0
+    for found in BAR.finditer(text):
+        label = LABEL.search(text[max(position, found.start() - 120) : found.start()])
+        position = found.end()
+        result.append(
+            Bar(
+                label[1] if label else "",
+                int(found["n"]),
+                int(found["total"]),
+                seconds(found["elapsed"]),
+                rate_per_s(found["rate"], found["unit"]),
+                found["postfix"],
+            )
+        )
+    return result
+
+
+def rate_per_s(rate: str | None, unit: str) -> float | None:
+    """Iterations a second, whichever way round it was printed."""
+    value = number(rate)
+    if value is None or unit == "it/s":
+        return value
+    return 1 / value if value > 0 else None
+
+
+def seconds(clock: str) -> float:
+    """
+    >>> seconds("03:45"), seconds("7:04:32"), seconds("1:10.55")
+    (225.0, 25472.0, 70.55)
+    """
+    result = 0.0
+    for part in clock.split(":"):
+        result = 60 * result + _decimal(part)
+    return result

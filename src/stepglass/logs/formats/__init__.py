@@ -1,0 +1,1 @@
+"""One module for each log format: lines of text to records."""

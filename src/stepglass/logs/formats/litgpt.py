@@ -1,0 +1,93 @@
+"""litgpt's lines, of every generation, lit-gpt's and TinyLlama's among them.
+
+    Epoch 34 | iter 3050700 step 610140 | loss train: 2.846, val: 2.861 | iter time: 112.20 ms ...
+    iter 4800: val loss 1.7258, val time: 3778.02 ms
+
+`iter` counts micro-batches and `step` updates; `(step)` marks the iterations that held an update,
+so their times saw-tooth. The time starts when the batch is there: waiting for data does not show.
+`val` in a train line repeats the last evaluation. The final Tok/sec of pretraining was divided by
+the wrong clock.
+"""
+
+import re
+
+from stepglass.logs.reader import NUMBER, Record, number
+
+ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})(?:/(\d{1,15}))?(?=[\s:|])(.*)")
+TIME = re.compile(rf"(?<!val )(?<!remaining )\btime:\s*({NUMBER})\s*ms\b")
+LOSS = re.compile(rf"\bloss(?: train:)?\s+({NUMBER})")
+STEP = re.compile(r"\bstep\s+(\d{1,15})")
+UPDATE = re.compile(r"\((?:optimizer\.)?step\)")
+REPEAT = re.compile(rf",\s*val:\s*({NUMBER})")
+VAL = re.compile(
+    r"(?<![\w/-])(?:iter|step)\s+(\d{1,15}):\s*"
+    rf"val loss:?\s+({NUMBER}),\s*val time:\s*({NUMBER})\s*ms"
+)
+FINAL = re.compile(rf"Final evaluation \| val loss: ({NUMBER})")
+SAVING = re.compile(r"Saving checkpoint to ['\"](?:.*\bstep-(\d{1,15}))?")
+TOTALS = [
+    (re.compile(rf"\|\s*- Tok/sec\s*:\s*({NUMBER})\s*tok/s"), "stated_tok_s", 1),
+    (re.compile(rf"\|\s*- Training Time\s*:\s*({NUMBER})\s*s\b"), "train_ms", 1000),
+    (re.compile(r"\|\s*- Total tokens\s*:\s*([\d,]+)"), "tokens", 1),
+]
+TRAINED = re.compile(rf"(?<!\w )Training time: ({NUMBER})s$")
+PARAMETERS = re.compile(r"\bTotal parameters: ([\d,]+)$")
+
+
+class LitGPT:
+    """Reads litgpt's console, pretraining and finetuning."""
+
+    name = "litgpt"
+    time_holds_eval = False
+
+    def __init__(self) -> None:
+        self._ours = False  # a line that nobody else prints was there
+
+    def read(self, text: str) -> list[Record]:
+        if "time:" in text:
+            return self._timed(text)
+        if "Final eval" in text and (found := FINAL.search(text)):
+            return [{"kind": "eval", "val_loss": number(found[1]), "final": True}]
+        if "Saving checkpoint" in text and (found := SAVING.search(text)):
+            return [{"kind": "checkpoint", **({"step": int(found[1])} if found[1] else {})}]
+        if "| - " in text:
+            for pattern, key, scale in TOTALS:
+                if found := pattern.search(text):
+                    return [{"kind": "end", key: scale * (number(found[1]) or 0.0)}]
+        if "Time to instantiate model: " in text:
+            self._ours = True
+        # Anybody may print this one: it is litgpt's behind litgpt's line above.
+        if self._ours and "Total parameters" in text and (found := PARAMETERS.search(text)):
+            return [{"kind": "start", "parameters": number(found[1])}]
+        return []
+
+    def _timed(self, text: str) -> list[Record]:
+        if "val time:" in text and (found := VAL.search(text)):
+            self._ours = True
+            record = {"kind": "eval", "iter": int(found[1]), "val_loss": number(found[2])}
+            return [{**record, "time_ms": number(found[3])}]
+        if "iter " in text and (found := ITER.search(text)):
+            return self._iteration(int(found[1]), found[2], found[3])
+        # Anybody may print this one too.
+        if self._ours and (found := TRAINED.search(text)):
+            return [{"kind": "end", "train_ms": 1000 * (number(found[1]) or 0.0)}]
+        return []
+
+    def _iteration(self, iteration: int, last: str | None, rest: str) -> list[Record]:
+        if not (time := TIME.search(rest)):
+            return []
+        self._ours = True
+        loss = LOSS.search(rest)
+        record: Record = {"kind": "iter", "iter": iteration}
+        record["loss"] = number(loss[1]) if loss else None
+        record["time_ms"] = number(time[1])
+        if step := STEP.search(rest):
+            record["step"] = int(step[1])
+        if UPDATE.search(rest):
+            record["is_update"] = True
+        # No evaluation happened here; the loss is kept for logs that lost the evaluation's line.
+        if repeat := REPEAT.search(rest):
+            record["last_val_loss"] = number(repeat[1])
+        if last:
+            record["max_iters"] = int(last)
+        return [record]

@@ -1,0 +1,44 @@
+"""minGPT's example projects, a line every ten iterations.
+
+    iter_dt 12.30ms; iter 100: train loss 2.10342
+    saving model
+
+`iter_dt` is set after the line was printed: it is the time of the iteration before, and 0 at the
+first. What sampling and saving cost is never seen.
+"""
+
+import re
+
+from stepglass.logs.reader import NUMBER, Record, number
+
+LINE = re.compile(
+    rf"\biter_dt\s+({NUMBER})\s*ms;\s*iter\s+(\d{{1,15}}):(?:.{{0,200}}?\btrain loss\s+({NUMBER}))?"
+)
+
+
+class MinGPT:
+    """Reads the console of minGPT's chargpt and adder."""
+
+    name = "mingpt"
+    time_holds_eval = False
+
+    def __init__(self) -> None:
+        self._iter: int | None = None
+
+    def read(self, text: str) -> list[Record]:
+        if "iter_dt" in text and (found := LINE.search(text)):
+            self._iter = iteration = int(found[2])
+            time_ms = number(found[1])
+            is_timed = iteration > 0 and bool(time_ms)
+            return [
+                {
+                    "kind": "iter",
+                    "iter": iteration,
+                    "loss": number(found[3]),
+                    "time_ms": time_ms if is_timed else None,
+                    "time_of_iter": iteration - 1 if is_timed else None,
+                }
+            ]
+        if self._iter is not None and text.endswith("saving model"):
+            return [{"kind": "checkpoint", "iter": self._iter}]
+        return []

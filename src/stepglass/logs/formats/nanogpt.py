@@ -1,0 +1,199 @@
+"""nanoGPT's lines, of every generation, and of forks that add fields.
+
+    step 250: train loss 1.9639, val loss 2.0676
+    saving checkpoint to out-shakespeare-char
+    iter 250: loss 2.0307, time 90796.41ms, mfu 0.43%
+
+`time` is the gap between two ends of the loop: at a boundary it holds the evaluation and the
+checkpoint printed before it. `mfu` is a moving average over the printed iterations, against the
+312 TFLOP/s of an A100; -100 % means not measured yet. `loss` is the last micro-batch's.
+"""
+
+import ast
+import math
+import re
+
+from stepglass.logs.reader import NUMBER, Record, number
+
+PEAK_TFLOPS = 312.0
+
+ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})\s*:(?=.*?\b(?:loss|time)\b)(?!.*\btime:)(.*)")
+LOSS = re.compile(rf"(?<![\w ])\s*\bloss\s+({NUMBER})")
+TIME = re.compile(rf"\btime\s+({NUMBER})\s*(ms|s)\b")
+MFU = re.compile(rf"\bmfu\s+({NUMBER})\s*%")
+STEP = re.compile(r"(?<![\w/-])step\s+(\d{1,15})\s*:\s*train loss(?P<rest>.*\bval loss\b.*)")
+VAL = re.compile(rf"\bval loss\s+({NUMBER})")
+TRAIN = re.compile(rf"^\s*({NUMBER})")
+SAVING = re.compile(r"(?<![\w])saving checkpoint\b(?!\s*\{|\s+at iteration)")
+# What launchers and log collectors put before a line.
+PREFIX = re.compile(
+    r"^(?:\[rank\d+\]:|\d{1,4}:|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[-+]\d\d:?\d\d)?\]?|"
+    r"(?:DEBUG|INFO|WARNING)(?::\w+)?:?|[\w./-]+\.(?:log|txt|out):|[\w.-]+\s*\||-|\*+)\s+"
+)
+OVERRIDE = re.compile(r"\bOverriding: (\w+) = (.+)$")
+SETTING = re.compile(r"^(\w+)\s*=\s*([^=#]+?)\s*(?:#.*)?$")
+HEADERS = [
+    (re.compile(r"tokens per iteration will be: ([\d,]+)"), "tokens_per_iter"),
+    (re.compile(r"number of parameters: ([\d.]+)M"), "parameters"),
+    (re.compile(r"found vocab_size = (\d{1,12})"), "vocab_size"),
+    (re.compile(r"defaulting to vocab_size of GPT-2 to (\d{1,12})"), "vocab_size"),
+]
+INIT = [
+    (re.compile(r"Initializing a new model from scratch"), "scratch"),
+    (re.compile(r"Resuming training from"), "resume"),
+    (re.compile(r"Initializing from OpenAI GPT-2 weights"), "gpt2"),
+]
+
+
+class NanoGPT:
+    """Reads nanoGPT's console."""
+
+    name = "nanogpt"
+    time_holds_eval = True
+
+    def __init__(self) -> None:
+        self._is_in_config = False  # nanoGPT prints a config file whole: its lines are settings
+
+    def read(self, text: str) -> list[Record]:
+        if found := ITER.search(text):
+            return self._iteration(int(found[1]), found[2])
+        if found := STEP.search(text):
+            train, val = TRAIN.search(found["rest"]), VAL.search(found["rest"])
+            return [
+                {
+                    "kind": "eval",
+                    "iter": int(found[1]),
+                    "train_loss": number(train[1]) if train else None,
+                    "val_loss": number(val[1]) if val else None,
+                }
+            ]
+        if SAVING.search(text):
+            return [{"kind": "checkpoint"}]
+        text = unprefixed(text)
+        if text.startswith("Overriding config with"):
+            self._is_in_config = True
+            return [{"kind": "start"}]
+        if self._is_in_config and (found := SETTING.match(text)) and found[1] in SETTINGS:
+            return setting(found[1], found[2])
+        records = header(text)
+        self._is_in_config &= not records or "config" in records[0]
+        return records
+
+    def _iteration(self, iteration: int, rest: str) -> list[Record]:
+        loss, time, mfu = LOSS.search(rest), TIME.search(rest), MFU.search(rest)
+        if not loss and not time:
+            return []
+        time_ms = number(time[1]) if time else None
+        if time and time_ms is not None and time[2] == "s":
+            time_ms *= 1000
+        percent = number(mfu[1]) if mfu else None
+        return [
+            {
+                "kind": "iter",
+                "iter": iteration,
+                "loss": number(loss[1]) if loss else None,
+                "time_ms": time_ms,
+                "mfu": None if percent is None or percent < 0 else percent,
+                **({"is_unmeasured": True} if percent is not None and percent < 0 else {}),
+            }
+        ]
+
+
+def unprefixed(text: str) -> str:
+    """
+    >>> unprefixed("[rank0]: 2024-05-01 10:00:00 batch_size = 12")
+    'batch_size = 12'
+    """
+    while found := PREFIX.match(text):
+        text = text[found.end() :]
+    return text
+
+
+def header(text: str) -> list[Record]:
+    """What nanoGPT prints before the loop: settings, sizes, how the weights began."""
+    if found := OVERRIDE.search(text):
+        return setting(found[1], found[2])
+    for pattern, key in HEADERS:
+        if found := pattern.search(text):
+            value = number(found[1])
+            if value is not None and key == "parameters":
+                value *= 1e6
+            return [{"kind": "start", key: value}]
+    for pattern, how in INIT:
+        if pattern.search(text):
+            return [{"kind": "start", "init_from": how}]
+    if "compiling the model..." in text:
+        return [{"kind": "start", "config": {"compile": True}}]
+    if found := re.search(r"using fused AdamW: (True|False)", text):
+        return [{"kind": "start", "fused": found[1] == "True"}]
+    if "num decayed parameter tensors" in text or "num non-decayed parameter" in text:
+        return [{"kind": "start"}]
+    if "using slow attention" in text:
+        return [{"kind": "event", "name": "slow-attention", "detail": text}]
+    return []
+
+
+# The names that may stand alone on a line of a printed config file.
+SETTINGS = set(
+    [
+        "out_dir",
+        "eval_interval",
+        "log_interval",
+        "eval_iters",
+        "eval_only",
+        "always_save_checkpoint",
+        "init_from",
+        "wandb_log",
+        "wandb_project",
+        "wandb_run_name",
+        "dataset",
+        "gradient_accumulation_steps",
+        "batch_size",
+        "block_size",
+        "n_layer",
+        "n_head",
+        "n_embd",
+        "dropout",
+        "bias",
+        "learning_rate",
+        "max_iters",
+        "weight_decay",
+        "beta1",
+        "beta2",
+        "grad_clip",
+        "decay_lr",
+        "warmup_iters",
+        "lr_decay_iters",
+        "min_lr",
+        "backend",
+        "device",
+        "dtype",
+        "compile",
+        "seed",
+        "vocab_size",
+    ]
+)
+
+
+def setting(key: str, value: str) -> list[Record]:
+    return [{"kind": "start", "config": {key: _value(value)}}]
+
+
+def _value(text: str) -> object:
+    """A literal, or a product or quotient of numbers as config files write them (`5 * 8`)."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    parts = re.split(r"([*/])", text.replace(" ", ""))
+    numbers = [number(part) for part in parts[::2]]
+    if not numbers or any(n is None or not math.isfinite(n) for n in numbers):
+        return text.strip()
+    result = numbers[0] or 0.0
+    for sign, n in zip(parts[1::2], numbers[1:], strict=True):
+        if sign == "/" and not n:
+            return text.strip()
+        result = result * (n or 0.0) if sign == "*" else result / (n or 1.0)
+    if not math.isfinite(result):
+        return text.strip()
+    return int(result) if result == int(result) else result

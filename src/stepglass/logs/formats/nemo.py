@@ -1,0 +1,55 @@
+"""NeMo's own progress printer: fields between bars.
+
+    Training epoch 0, iteration 120/149 | lr: 3e-05 | global_step: 120 | reduced_train_loss: 1.233 |
+    train_step_timing in s: 0.03146 | val_loss: 4.106            (one line)
+
+`val_loss` is repeated until the next evaluation changes it.
+"""
+
+import re
+
+from stepglass.logs.reader import NUMBER, Record, number
+
+LINE = re.compile(r"\bTraining epoch (\d{1,9}), iteration (\d{1,15})/(\d{1,15})\s*\|(.{1,4000})")
+PAIR = re.compile(rf"(?:^|\|)\s*([A-Za-z][\w /()-]{{0,80}}?)\s*:\s*({NUMBER})\s*(?=\||$)")
+NAMES = {
+    "lr": "lr",
+    "reduced_train_loss": "loss",
+    "grad_norm": "grad_norm",
+    "consumed_samples": "consumed_samples",
+    "global_batch_size": "global_batch_size",
+}
+
+
+class NeMo:
+    """Reads NeMo 2's console."""
+
+    name = "nemo"
+    time_holds_eval = False
+
+    def __init__(self) -> None:
+        self._val_loss: float | None = None
+
+    def read(self, text: str) -> list[Record]:
+        if "Training epoch " not in text or not (found := LINE.search(text)):
+            return []
+        said = {key: number(value) for key, value in PAIR.findall(found[4])}
+        time_s = said.get("train_step_timing in s")
+        if time_s is None and "reduced_train_loss" not in said:
+            return []
+        step = said.get("global_step")
+        iteration = int(step) if step is not None and abs(step) < 1e15 else int(found[2])
+        record: Record = {
+            "kind": "iter",
+            "iter": iteration,
+            "max_iters": int(found[3]),
+            "epoch": int(found[1]),
+            "loss": None,
+            "time_ms": None if time_s is None else 1000 * time_s,
+        }
+        record |= {name: said[key] for key, name in NAMES.items() if key in said}
+        val_loss = said.get("val_loss")
+        if val_loss is None or val_loss == self._val_loss:
+            return [record]
+        self._val_loss = val_loss
+        return [{"kind": "eval", "iter": iteration, "val_loss": val_loss}, record]

@@ -1,0 +1,89 @@
+"""torchtitan's lines, of every generation.
+
+    step: 14  loss:  3.24405  memory:  9.46GiB(64.99%)  tps: 7,282  tflops: 0.52  mfu: 0.17%
+
+`tps` (once `wps`), `tflops` and `mfu` are a GPU's means since the line before, so a checkpoint, a
+profiler's dump or a collection of garbage dents the line after it; no time of a step is printed.
+An unknown GPU is measured against an A100. `mfu: N/A` means that low precision made it meaningless.
+"""
+
+import math
+import re
+
+from stepglass.logs.reader import NUMBER, Record, number
+
+STEP = re.compile(r"(?<![\w/-])(validate )?step:\s*(\d{1,15})(?:/(\d{1,15}))?(?=\s)(.*)")
+PAIR = re.compile(rf"(?<![\w/])(\w+):\s*({NUMBER})")
+PERCENT = re.compile(rf"GiB\(({NUMBER})%\)")
+FIELDS = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "memory": "memory_gib",
+    "peak_memory": "memory_percent",
+    "tps": "tok_s",
+    "wps": "tok_s",
+    "tflops": "tflops",
+    "mfu": "mfu",
+    "lr": "lr",
+}
+SAVING = re.compile(r"Saving a [\w ]*checkpoint\b.*?\bstep (\d{1,15})")
+SAVED = re.compile(
+    r"(?:Finished (?:saving|staging) the checkpoint\b.*?|Last step checkpoint completed )"
+    rf"in ({NUMBER})\s*s"
+)
+COLLECTED = re.compile(rf"\[GC\] .*?(?<![\d.,])({NUMBER}) seconds")
+DUMPED = re.compile(rf"Finished dumping (?:profiler traces|memory snapshot) in ({NUMBER}) seconds")
+
+
+class Torchtitan:
+    """Reads torchtitan's console."""
+
+    name = "torchtitan"
+    time_holds_eval = False
+
+    def __init__(self) -> None:
+        self._saving: int | None = None  # the step of the save under way, where it is said
+
+    def read(self, text: str) -> list[Record]:
+        if "memory:" in text and (found := STEP.search(text)):
+            return _step(found)
+        if "checkpoint" in text:
+            return self._checkpoint(text)
+        if "[GC] " in text and (found := COLLECTED.search(text)):
+            return [{"kind": "event", "name": "gc", "time_ms": 1000 * (number(found[1]) or 0.0)}]
+        if "Finished dumping" in text and (found := DUMPED.search(text)):
+            return [
+                {"kind": "event", "name": "profiler", "time_ms": 1000 * (number(found[1]) or 0.0)}
+            ]
+        if "Peak flops undefined" in text and "fallback to A100" in text:
+            return [{"kind": "event", "name": "unknown-peak", "detail": text}]
+        return []
+
+    def _checkpoint(self, text: str) -> list[Record]:
+        if found := SAVING.search(text):
+            self._saving = int(found[1])
+        if not (found := SAVED.search(text)):
+            return []
+        # The step printed last need not be the one saved: most steps are never printed.
+        record: Record = {"kind": "checkpoint", "time_ms": 1000 * (number(found[1]) or 0.0)}
+        if self._saving is not None:
+            record["iter"] = self._saving
+        self._saving = None
+        return [record]
+
+
+def _step(found: re.Match[str]) -> list[Record]:
+    rest = found[4]
+    said = {FIELDS[key]: number(value) for key, value in PAIR.findall(rest) if key in FIELDS}
+    if "loss" not in said or "tok_s" not in said:
+        return []
+    if found[1]:
+        record = {"kind": "eval", "iter": int(found[2]), "val_loss": said["loss"]}
+        return [{**record, "tok_s": said["tok_s"]}]
+    if percent := PERCENT.search(rest):
+        said["memory_percent"] = number(percent[1])
+    if not math.isfinite(said.setdefault("mfu", None) or 0.0):
+        said["mfu"] = None
+    if found[3]:
+        said["max_iters"] = int(found[3])
+    return [{"kind": "iter", "iter": int(found[2]), **said}]

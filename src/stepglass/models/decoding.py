@@ -1,0 +1,95 @@
+"""Tokens from a model: it reads the prompt once, then one token at a time from the cache.
+
+    for token in generate(model, prompt_ids, max_new_tokens=500): ...
+
+A model sees at most `block_size` tokens. When the window is full it starts over with its newer
+half, so that the cache is rebuilt once in half a window and not for every token.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from stepglass.errors import CheckpointError
+from stepglass.models.registry import Model
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How the next token is chosen from the model's scores."""
+
+    temperature: float = 0.8  # 0: always the likeliest
+    top_k: int = 200
+    top_p: float = 1.0
+    seed: int = 1337
+
+
+@torch.inference_mode()
+def generate(
+    model: Model,
+    prompt: list[int],
+    *,
+    max_new_tokens: int,
+    draw: Draw | None = None,
+    vocab_size: int | None = None,
+    use_cache: bool = True,
+) -> Iterator[int]:
+    """Yield new token ids. `use_cache=False` reads the whole window again for each token, which is
+    slow and gives the same tokens.
+    """
+    draw = draw or Draw()
+    device = model.lm_head.weight.device
+    generator = torch.Generator(device="cpu").manual_seed(draw.seed)
+    block_size = model.config.block_size
+    window = prompt[-block_size:]
+    most = min(block_size, len(window) + max_new_tokens)
+    cache = model.new_cache(model.lm_head.weight.dtype, most)
+    next_logits = model.token_decoder(cache)
+    for _ in range(max_new_tokens):
+        if use_cache and cache.length == len(window) - 1 > 0:
+            logits = next_logits(window[-1])
+        else:
+            cache.length = 0
+            logits = model(torch.tensor([window], device=device), cache=cache)[0][0]
+            cache.advance(len(window))
+        scores = logits[-1, :vocab_size].float().cpu()  # rows that only pad are no tokens
+        token = pick(scores, draw, generator)
+        yield token
+        window.append(token)
+        if len(window) > block_size:
+            del window[: -max(block_size // 2, 1)]
+
+
+def pick(scores: Tensor, draw: Draw, generator: torch.Generator) -> int:
+    """Choose a token from its scores."""
+    if math.isnan(float(scores.max())):
+        raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")
+    if draw.temperature == 0:
+        return int(scores.argmax())
+    scores = keep_top_k(scores.double(), draw.top_k)  # room for any temperature
+    scores = keep_top_p((scores - scores.max()) / draw.temperature, draw.top_p)
+    return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
+
+
+def keep_top_k(scores: Tensor, top_k: int) -> Tensor:
+    """Rule out all but the `top_k` highest scores; 0 keeps all."""
+    if not 0 < top_k < scores.numel():
+        return scores
+    lowest = torch.topk(scores, top_k).values[-1]
+    return scores.masked_fill(scores < lowest, -torch.inf)
+
+
+def keep_top_p(scores: Tensor, top_p: float) -> Tensor:
+    """Rule out the tail beyond the likeliest tokens that together have probability `top_p`."""
+    if top_p >= 1:
+        return scores
+    ordered, order = scores.sort(descending=True)
+    probabilities = F.softmax(ordered, dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # the likeliest token always stays
+    return scores.masked_fill(
+        torch.empty_like(before, dtype=torch.bool).scatter(0, order, before >= top_p), -torch.inf
+    )

@@ -1,0 +1,1 @@
+"""The folder of a run: whose it is, and which checkpoints are in it."""

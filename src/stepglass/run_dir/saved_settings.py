@@ -1,0 +1,36 @@
+"""The settings that a run was started with, for a run that is resumed."""
+
+from pathlib import Path
+
+from stepglass import json_files
+from stepglass.errors import CheckpointError
+from stepglass.run_dir import checkpoints
+from stepglass.settings.schema import Given
+from stepglass.settings.train import TRAIN_SETTINGS
+
+
+def saved_settings(out_dir: Path) -> dict[str, Given]:
+    """The settings in a run directory's config.json; where that is missing or damaged, those that
+    its newest checkpoint was made with."""
+    path = out_dir / "config.json"
+    try:
+        saved = json_files.read_json(path)
+        if not isinstance(saved, dict):
+            raise ValueError(f"expected a JSON object of settings, found {type(saved).__name__}")
+    except (OSError, ValueError) as error:
+        kept = checkpoints.settings_of_newest(out_dir)
+        if kept is not None:
+            path, saved = kept
+        elif isinstance(error, FileNotFoundError):
+            is_nanogpts = (out_dir / "ckpt.pt").exists()
+            found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
+            raise CheckpointError(
+                f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
+                f"{found}; start one with --init_from=scratch"
+            ) from error
+        else:
+            raise CheckpointError(f"{path}: cannot be read: {error}") from error
+    # What the earlier command was asked to do once is not part of the run.
+    once = ("init_from", "eval_only", "watch", "out_dir")  # a folder may have been moved or copied
+    saved = {key: value for key, value in saved.items() if key not in once}
+    return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}

@@ -1,0 +1,76 @@
+"""A run's model and tokenizer, read from its best checkpoint."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from stepglass.checkpoint import tensors
+from stepglass.data import dataset, tokenizer
+from stepglass.data.tokenizer import Tokenizer
+from stepglass.errors import CheckpointError
+from stepglass.models import registry
+from stepglass.models.registry import Model
+from stepglass.run_dir import checkpoints
+
+# Bytes that the tables of positions may take: they are no weights, and nothing else bounds them.
+MIN_TABLE = 64 << 20
+MAX_TABLE_SHARE = 16
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A run's best model, ready to write."""
+
+    model: Model
+    tokenizer: Tokenizer
+    path: Path
+
+
+def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]) -> Sampler:
+    """The best checkpoint of a run, or its newest where no evaluation has chosen one."""
+    if not run_dir.is_dir():
+        found = "a file" if run_dir.exists() else "nothing"
+        raise CheckpointError(
+            f"{run_dir}: expected a run directory, found {found}; train one with `stepglass train`"
+        )
+    best = None
+    try:
+        best = checkpoints.best_path(run_dir)
+    except CheckpointError as error:
+        on_skip(f"note: taking the newest checkpoint: {error}")
+    path, snapshot = tensors.newest(run_dir, on_skip, first=best)
+    model = build_model(snapshot, path).to(device).eval()
+    if snapshot.tokenizer is not None:
+        place = path / "tokenizer.json"
+        codec = tokenizer.from_json(snapshot.tokenizer, str(place))
+    else:
+        place = run_dir / "tokenizer.json"  # where the first versions kept it
+        codec = dataset.load_tokenizer(place)
+    if codec.vocab_size > model.config.vocab_size:
+        raise CheckpointError(
+            f"{place}: expected at most {model.config.vocab_size} tokens, the "
+            f"model's vocabulary, found {codec.vocab_size}"
+        )
+    return Sampler(model, codec, path)
+
+
+def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
+    """The model a checkpoint holds. Its shape is held against its weights before anything is
+    allocated.
+    """
+    try:
+        config = registry.from_record(snapshot.state["model_config"])
+        stored = sum(tensor.numel() for tensor in snapshot.model.values())
+        if config.num_params() != stored or config.n_layer > len(snapshot.model):
+            raise ValueError(f"{stored} weights for a model of {config.num_params()}")
+        if 8 * config.block_size * config.head_dim > max(MIN_TABLE, MAX_TABLE_SHARE * 4 * stored):
+            raise ValueError(f"block_size={config.block_size} for a model of {stored} weights")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: expected a model's shape, found a problem: {error}"
+        ) from error
+    model = registry.build(config)
+    tensors.load_model(model, snapshot.model, str(path))
+    return model

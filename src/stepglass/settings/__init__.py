@@ -1,0 +1,1 @@
+"""Every setting: what it is called, what it may be, and where its value comes from."""

@@ -1,0 +1,194 @@
+"""How a `stepglass train` command line becomes the settings of a run.
+
+Order: defaults < recipe (or, when resuming, the run's own settings) < config files < flags. Nothing
+here allocates, imports torch or touches a device: a wrong setting ends the run before it has begun.
+"""
+
+import re
+import stat
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from stepglass import json_files
+from stepglass.errors import ConfigError, file_kind, os_reason
+from stepglass.settings import nanogpt_file
+from stepglass.settings.schema import Given
+from stepglass.settings.train import MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
+
+SavedSettings = Callable[[Path], dict[str, Given]]  # those of a run directory
+
+# A config file has one or two kB. What is much larger is none, and Python's parser needs up to the
+# square of its size: for 100 kB of `import a.a.a`, 2.6 GB.
+MAX_CONFIG_BYTES = 32_000
+# Texts and comments of TOML. One without an end goes to the end of its line, or of the file.
+TOML_TEXT = re.compile(
+    r'"""(?:\\?.)*?(?:"{3,5}|\Z)|"(?:\\?[^\n])*?(?:"|(?=\n)|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)|'[^'\n]*'?|#[^\n]*",
+    re.DOTALL,
+)
+DOTTED_KEY = re.compile(r"(?:\.[^.=,\[\]{}\n]*){3}")  # a number or a date has one dot at most
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """A `stepglass train` command line, read but not yet joined with a recipe."""
+
+    files: dict[str, Given]
+    flags: dict[str, Given]
+    has_files: bool
+
+    def value(self, key: str) -> Any:
+        """A setting as the user gave it, else its default."""
+        item = self.flags.get(key) or self.files.get(key)
+        return item.value if item else TRAIN_SETTINGS.default(key)
+
+    def is_given(self, key: str) -> bool:
+        return key in self.flags or key in self.files
+
+    def wants_recipe_by_device(self) -> bool:
+        return (
+            self.value("recipe") == "auto"
+            and not self.has_files
+            and self.value("init_from") != "resume"
+        )
+
+
+def read_command_line(argv: list[str]) -> CommandLine:
+    """Words are config files (.toml, .py) or the name of a data set; the rest is `--key=value`."""
+    words, flags = TRAIN_SETTINGS.parse(argv)
+    files: dict[str, Given] = {}
+    has_files = False
+    for word in words:
+        if word.endswith((".toml", ".py")):
+            has_files = True
+            files |= read_config_file(Path(word), {key: item.value for key, item in files.items()})
+        elif "dataset" in flags:
+            raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
+        else:
+            flags["dataset"] = Given(word, "data set")
+    command = CommandLine(files, flags, has_files)
+    is_nanogpts = any(word.endswith(".py") for word in words)
+    if is_nanogpts and command.value("init_from") != "resume":
+        # nanoGPT has one model, and no name for it
+        files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
+    return CommandLine(files, flags, has_files)
+
+
+def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
+    """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
+    text = _text_of(path)
+    if path.suffix == ".py":
+        defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
+        names = defaults | nanogpt_file.DEFAULTS | known
+        values = nanogpt_file.read(text, str(path), names, TRAIN_SETTINGS)
+    else:
+        values = read_toml(text, str(path))
+    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
+
+
+def _text_of(path: Path) -> str:
+    """A config file's text. What is no file is neither waited for nor read."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{path}: expected a config file, found {file_kind(status.st_mode)}")
+        if status.st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(
+                f"{path}: expected a config file under {MAX_CONFIG_BYTES // 1000} kB, found "
+                f"{status.st_size} bytes"
+            )
+        return json_files.read_regular(path, MAX_CONFIG_BYTES).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: expected a config file, found nothing") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected UTF-8 text, found byte 0x{error.object[error.start]:02x}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
+    """The keys of a TOML file, flat."""
+    # Python's parser makes a table for every part of a key, and keeps all that are above it: a key
+    # of 50,000 parts takes ten gigabytes.
+    if DOTTED_KEY.search(TOML_TEXT.sub("_", text)):
+        raise ConfigError(f"{place}: expected `setting = value`, found a key with many dots")
+    try:
+        return {key: (value, place) for key, value in tomllib.loads(text).items()}
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{place}: not valid TOML: {error}") from error
+
+
+def recipe_names() -> list[str]:
+    folder = resources.files("stepglass.settings") / "recipes"
+    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+def read_recipe(name: str) -> dict[str, Given]:
+    """The settings of a recipe that ships with the package; `none` has no settings."""
+    if name == "none":
+        return {}
+    if name not in recipe_names():
+        raise ConfigError(
+            f"--recipe expects one of {', '.join([*recipe_names(), 'none'])}, found {name!r}"
+        )
+    text = (resources.files("stepglass.settings") / "recipes" / f"{name}.toml").read_text()
+    values = read_toml(text, f"recipe {name}")
+    return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
+
+
+def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) -> TrainConfig:
+    """Join a command line with a recipe or, when resuming, with the run's own settings."""
+    base: dict[str, Given] = {}
+    if command.value("init_from") == "resume":
+        base = saved_settings(Path(command.value("out_dir")))
+        _refuse_another_model(command, base)
+    else:
+        base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
+        if command.is_given("n_embd") or command.is_given("model"):
+            base.pop("n_inner", None)  # it was chosen for the recipe's own width and model
+    flags = {key: item for key, item in command.flags.items() if key != "recipe"}
+    # A config file may be older than the run: as in nanoGPT, the model is the run's own.
+    of_run = {"recipe", *(MODEL_KEYS if command.value("init_from") == "resume" else ())}
+    files = {key: item for key, item in command.files.items() if key not in of_run}
+    config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
+    if config.init_from not in ("scratch", "resume"):
+        raise ConfigError(
+            f"init_from expects scratch or resume, found {config.init_from!r}; "
+            f"OpenAI's GPT-2 weights cannot be loaded yet"
+        )
+    return config
+
+
+def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
+    """What config files say of the model of a run that is resumed, and that is not so."""
+    return [
+        f"{item.place}: {key}={item.value!r} is not used: the run has {getattr(config, key)!r}"
+        for key, item in command.files.items()
+        if config.init_from == "resume" and key in MODEL_KEYS and key not in command.flags
+        if item.value != getattr(config, key)
+    ]
+
+
+def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None:
+    """A flag cannot turn the model of a run that is resumed into another."""
+    stored = {
+        key: saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
+        for key in (*MODEL_KEYS, "recipe")
+    }
+    by_itself = {"recipe": stored["recipe"]}  # what `auto` stands for
+    by_itself["optimizer"] = "muon" if stored["model"] == "modern" else "adamw"
+    for key, found in stored.items():
+        asked = command.flags[key].value if key in command.flags else found
+        if asked != found and {asked, found} != {"auto", by_itself.get(key)}:
+            raise ConfigError(
+                f"{key}={asked!r}: the run in {command.value('out_dir')!r} has {found!r}; leave it "
+                "out, or start over with --init_from=scratch"
+            )

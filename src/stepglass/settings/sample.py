@@ -1,0 +1,50 @@
+"""What sampling can be told."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from stepglass.errors import ConfigError
+from stepglass.settings.schema import Settings, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig:
+    """Everything `stepglass sample` can be told."""
+
+    out_dir: str = setting(
+        "out",
+        "the run directory, as nanoGPT names it; or give it as the first word",
+        is_path=True,
+    )
+    prompt: str = setting("\n", "text to go on from; FILE:name reads it from a file")
+    start: str = setting("", "nanoGPT's name for prompt")
+    num_samples: int = setting(1, "how many texts", minimum=1)
+    max_new_tokens: int = setting(500, "length of each text in tokens", minimum=1)
+    temperature: float = setting(
+        0.8, "below 1: safer, above 1: wilder, 0: always the likeliest", minimum=0
+    )
+    top_k: int = setting(200, "choose among this many likeliest tokens; 0: all", minimum=0)
+    top_p: float = setting(
+        1.0,
+        "choose among the likeliest tokens that together have this probability",
+        above=0,
+        maximum=1,
+    )
+    seed: int = setting(1337, "same seed, same text", minimum=0, maximum=2**63 - 1)
+    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+    init_from: Literal["resume"] = setting("resume", "taken from nanoGPT's command lines")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "taken from nanoGPT's command lines; sampling is in float32"
+    )
+    compile: bool = setting(False, "taken from nanoGPT's command lines; nothing is compiled")
+
+    def used(self) -> list[str]:
+        return [field.name for field in dataclasses.fields(self)]
+
+    def check(self) -> None:
+        if self.start and self.prompt != "\n":
+            raise ConfigError("--prompt and --start mean the same; keep one")
+
+
+SAMPLE_SETTINGS = Settings(SampleConfig)

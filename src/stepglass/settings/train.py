@@ -1,0 +1,270 @@
+"""What a training run can be told.
+
+Names and defaults are nanoGPT's, but for the model, its optimizer and when to evaluate; where a
+meaning is a trap, the help says what we do.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from stepglass.errors import ConfigError
+from stepglass.settings import interval
+from stepglass.settings import log_to as log_to_setting
+from stepglass.settings.schema import Settings, setting
+
+MODEL_KEYS = (
+    "model",
+    "n_layer",
+    "n_head",
+    "n_kv_head",
+    "n_embd",
+    "n_inner",
+    "block_size",
+    "bias",
+    "tie_weights",
+    "optimizer",
+)
+# Change one of these in mid-run and it goes on, but not as the unbroken run would have.
+EXACT_KEYS = (
+    "gradient_accumulation_steps",
+    "batch_size",
+    "dropout",
+    "learning_rate",
+    "embedding_lr",
+    "muon_lr",
+    "muon_momentum",
+    "weight_decay",
+    "beta1",
+    "beta2",
+    "grad_clip",
+    "decay_lr",
+    "warmup_iters",
+    "lr_schedule",
+    "lr_decay_iters",
+    "cooldown_iters",
+    "min_lr",
+    "seed",
+)
+# Far above any use, and far below where a number no longer fits a weight.
+MAX_RATE = 1e20
+MAX_DECAY = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Everything `stepglass train` can be told."""
+
+    out_dir: str = setting("out", "the run directory: log, checkpoints, settings", is_path=True)
+    eval_interval: int | Literal["auto"] = setting(
+        "auto",
+        "evaluate every so many iterations, and at the end; auto: as often as eval_budget allows",
+        minimum=1,
+    )
+    eval_budget: float = setting(
+        0.05, "the share of the run that eval_interval=auto may take", above=0, maximum=0.9
+    )
+    target_val_loss: float = setting(
+        0.0,
+        "stop, with a checkpoint, at the first evaluation at or below this, over the whole "
+        "validation split; 0: none",
+        minimum=0,
+    )
+    log_interval: int = setting(
+        1, "print every so many iterations; the run log has all of them", minimum=1
+    )
+    eval_iters: int = setting(
+        200,
+        "batches in an evaluation of each split, always the same ones; the whole split if it has "
+        "fewer",
+        minimum=1,
+    )
+    eval_only: bool = setting(False, "evaluate once and stop")
+    sample_tokens: int = setting(
+        0,
+        "at every evaluation, write so many tokens of text into the run log, for its page; 0: none",
+        minimum=0,
+    )
+    always_save_checkpoint: bool = setting(
+        False,
+        "True: save after every evaluation, as nanoGPT does; False: after one that is the best so "
+        "far. Beside what checkpoint_interval says",
+    )
+    checkpoint_interval: int | str = setting(
+        "auto",
+        "save every so many iterations (500) or every so often (90s, 10m, 2h); auto: at most 2 "
+        "minutes of work at risk, stalls under 1 % of the time",
+    )
+    keep_last: int = setting(2, "checkpoints to keep beside the best one", minimum=2)
+    keep_every: int = setting(
+        0, "save at every so many iterations and never delete those; 0: none", minimum=0
+    )
+    init_from: str = setting(
+        "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
+    )
+    log_to: str = setting(
+        "",
+        "where numbers go beside run.jsonl: tensorboard, wandb, trackio, or several of them with "
+        "commas",
+    )
+    watch: bool = setting(False, "serve the live page beside the run, on 127.0.0.1")
+    wandb_log: bool = setting(False, "nanoGPT's switch for wandb: the same as wandb in log_to")
+    wandb_project: str = setting("owt", "project in wandb and trackio")
+    wandb_run_name: str = setting("gpt2", "name of the run in wandb and trackio")
+    dataset: str = setting(
+        "openwebtext",
+        "a folder in data/, made by `stepglass prepare` or by nanoGPT",
+        is_path=True,
+    )
+    gradient_accumulation_steps: int = setting(
+        40, "micro-batches in one update", minimum=1, maximum=1_000_000
+    )
+    batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
+    block_size: int = setting(
+        1024, "tokens in a sequence: the longest context the model sees", minimum=1
+    )
+    model: Literal["modern", "gpt2"] = setting(
+        "modern",
+        "architecture: modern is Qwen3's; gpt2 is nanoGPT's and OpenAI's, and what a nanoGPT "
+        "config file means",
+    )
+    n_layer: int = setting(12, "transformer blocks", minimum=1, maximum=10_000)
+    n_head: int = setting(12, "attention heads; must divide n_embd", minimum=1)
+    n_kv_head: int = setting(
+        0, "modern: heads of keys and values, shared by the others; 0: n_head", minimum=0
+    )
+    n_embd: int = setting(768, "width of the model", minimum=1, maximum=1_000_000)
+    n_inner: int = setting(
+        0, "modern: width of the MLP; 0: 8/3 of n_embd", minimum=0, maximum=10_000_000
+    )
+    tie_weights: bool = setting(False, "modern: one matrix for embeddings and head; gpt2 always")
+    dropout: float = setting(
+        0.0, "share of activations dropped in training", minimum=0, maximum=0.99
+    )
+    bias: bool = setting(False, "gpt2: biases in Linear and LayerNorm")
+    optimizer: Literal["auto", "muon", "adamw"] = setting(
+        "auto",
+        "muon: for the matrices inside the blocks, AdamW for the rest; auto: muon for modern, "
+        "adamw for gpt2",
+    )
+    learning_rate: float = setting(
+        6e-4, "AdamW's peak learning rate, reached after the warm-up", above=0, maximum=MAX_RATE
+    )
+    embedding_lr: float = setting(
+        0.0,
+        "AdamW's peak learning rate for a token table that is not the head as well; 0: "
+        "learning_rate",
+        minimum=0,
+        maximum=MAX_RATE,
+    )
+    muon_lr: float = setting(
+        0.02, "Muon's peak learning rate; follows the same schedule", above=0, maximum=MAX_RATE
+    )
+    muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
+    max_iters: int = setting(600_000, "exactly so many updates (nanoGPT does one more)", minimum=0)
+    weight_decay: float = setting(
+        0.1, "decay of matrices and embeddings", minimum=0, maximum=MAX_DECAY
+    )
+    beta1: float = setting(0.9, "AdamW's first beta", minimum=0, maximum=0.999999)
+    beta2: float = setting(0.95, "AdamW's second beta", minimum=0, maximum=0.999999)
+    grad_clip: float = setting(1.0, "clip the gradient's norm at this; 0: do not", minimum=0)
+    decay_lr: bool = setting(True, "warm up and decay the learning rate; False: keep it constant")
+    warmup_iters: int = setting(2000, "iterations of linear warm-up", minimum=0)
+    lr_schedule: Literal["cosine", "trapezoid"] = setting(
+        "cosine", "after the warm-up: nanoGPT's cosine; or flat, then linear down"
+    )
+    cooldown_iters: int = setting(
+        0, "trapezoid: iterations of the way down, which ends at lr_decay_iters", minimum=0
+    )
+    lr_decay_iters: int = setting(
+        600_000, "iteration at which min_lr is reached; usually max_iters", minimum=1
+    )
+    min_lr: float = setting(
+        6e-5, "learning rate at the end of the decay", minimum=0, maximum=MAX_RATE
+    )
+    backend: str = setting("nccl", "nanoGPT's process group backend; one process needs none")
+    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
+        "auto", "number format of matrix work"
+    )
+    compile: bool | Literal["auto"] = setting(
+        "auto", "torch.compile the model; auto: where it pays"
+    )
+    seed: int = setting(
+        1337,
+        "batches, initial weights and dropout all follow from it",
+        minimum=0,
+        maximum=2**63 - 1,
+    )
+    recipe: str = setting(
+        "auto", "named settings to start from; auto: by device when no config file is given"
+    )
+
+    def used(self) -> list[str]:
+        """The settings this run will use: only these are held to their ranges."""
+        schedule = {"warmup_iters", "lr_decay_iters", "cooldown_iters", "min_lr"}
+        unused = set() if self.decay_lr else schedule
+        if not self.uses_muon:
+            unused |= {"muon_lr", "muon_momentum"}
+        return [field.name for field in dataclasses.fields(self) if field.name not in unused]
+
+    def check(self) -> None:
+        """Hold settings against each other."""
+        if self.n_embd % self.n_head:
+            raise ConfigError(
+                f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
+            )
+        if self.model == "modern" and self.n_embd // self.n_head % 2:
+            raise ConfigError(
+                f"model=modern turns pairs: n_embd={self.n_embd} over n_head={self.n_head} must be "
+                f"even; change one of them"
+            )
+        if self.model == "modern" and self.n_head % (self.n_kv_head or self.n_head):
+            raise ConfigError(
+                f"n_kv_head={self.n_kv_head} must divide n_head={self.n_head}; change one of them"
+            )
+        if self.decay_lr and self.lr_schedule == "trapezoid" and not self.cooldown_iters:
+            raise ConfigError(
+                "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
+                "is usual"
+            )
+        self._check_rates()
+        if self.model == "modern" and self.bias:
+            raise ConfigError("bias=True: the modern model has none; leave it out, or --model=gpt2")
+        for key in ("n_kv_head", "n_inner"):
+            if self.model == "gpt2" and getattr(self, key):
+                raise ConfigError(f"{key} is for --model=modern; leave it out")
+        interval.parse(self.checkpoint_interval)
+        log_to_setting.parse(self.log_to)
+        if not self.out_dir:
+            raise ConfigError("out_dir expects a folder, found ''")
+
+    def _check_rates(self) -> None:
+        """The other rates go with learning_rate: where that rises to min_lr, they rise as much."""
+        rises = max(1.0, self.min_lr / self.learning_rate) if self.decay_lr else 1.0
+        peaks = {"embedding_lr": self.embedding_lr} | (
+            {"muon_lr": self.muon_lr} if self.uses_muon else {}
+        )
+        for key, peak in peaks.items():
+            if peak * rises > MAX_RATE:
+                raise ConfigError(
+                    f"{key}={peak:g} would rise as learning_rate={self.learning_rate:g} does to "
+                    f"min_lr={self.min_lr:g}, to above {MAX_RATE:g}; raise learning_rate or lower "
+                    "min_lr"
+                )
+
+    @property
+    def uses_muon(self) -> bool:
+        return self.optimizer == "muon" or (self.optimizer == "auto" and self.model == "modern")
+
+    @property
+    def logger_names(self) -> list[str]:
+        names = log_to_setting.parse(self.log_to)
+        return [*names, "wandb"] if self.wandb_log and "wandb" not in names else names
+
+    @property
+    def tokens_per_iter(self) -> int:
+        return self.gradient_accumulation_steps * self.batch_size * self.block_size
+
+
+TRAIN_SETTINGS = Settings(TrainConfig)

@@ -1,0 +1,1 @@
+"""Ways to compute an update: each is one file behind the same few verbs."""

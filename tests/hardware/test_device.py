@@ -1,0 +1,207 @@
+"""Choices of device, format and compilation, on machines we do not have."""
+
+import importlib.util
+import shutil
+
+import pytest
+import torch
+
+from stepglass.errors import DeviceError
+from stepglass.hardware import device
+from stepglass.measure import devices
+from stepglass.settings.train import TrainConfig
+
+
+class Machine:
+    """A machine with some hardware, as torch would report it."""
+
+    def __init__(self, monkeypatch, *, cuda=None, bf16=False, mps=False, triton=False, count=1):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda is not None)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: cuda)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: bf16)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if triton else None)
+
+
+def choices(**settings) -> tuple[str, str]:
+    chosen = device.pick(TrainConfig(**settings))
+    return chosen.type, str(chosen.dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ({}, ("cpu", "float32")),
+        ({"mps": True}, ("mps", "float32")),
+        ({"cuda": "NVIDIA GeForce RTX 4070", "bf16": True}, ("cuda", "bfloat16")),
+        ({"cuda": "Tesla V100-SXM2-16GB"}, ("cuda", "float16")),
+    ],
+)
+def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
+    hardware, expected, monkeypatch
+):
+    Machine(monkeypatch, **hardware)
+    assert choices() == expected
+    reasons = device.pick(TrainConfig()).reasons
+    assert [reason.split(":")[0] for reason in reasons] == ["device", "dtype"]
+    assert "asked for" not in " ".join(reasons)
+
+
+def test_what_the_user_says_is_done(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, triton=True)
+    assert choices(device="cpu", dtype="bfloat16") == ("cpu", "bfloat16")
+    assert device.pick_compile("cpu", True, 0.0, 1e11) == (True, "asked for")
+
+
+HOUR = 3600 * 0.4  # of work, for a device that does 1 FLOP/s at the usual MFU
+
+
+@pytest.mark.parametrize(
+    ("kind", "hours", "has_compiler", "does_compile", "reason"),
+    [
+        ("cpu", 0.01, True, False, "compiling takes about 1m 00s and saves about 3.6s of a run of"),
+        ("cpu", 1, True, True, "compiling takes about 1m 00s and saves about 6m 00s of a run of"),
+        ("cpu", 1, False, False, "torch.compile needs a C++ compiler"),
+        ("cuda", 1, True, True, "compiling takes about 1m 00s and saves about 21m 00s of a run"),
+        ("cuda", 0.02, True, False, "compiling takes about 1m 00s and saves about 25.2s of a run"),
+        ("cuda", 1, False, False, "torch.compile needs Triton"),
+        ("mps", 1, True, False, "not tried on an Apple GPU"),
+    ],
+)
+def test_compiling_must_pay_back_within_the_run(
+    kind, hours, has_compiler, does_compile, reason, monkeypatch
+):
+    Machine(monkeypatch, triton=has_compiler)
+    monkeypatch.setattr(shutil, "which", lambda name: name if has_compiler else None)
+    chosen, said = device.pick_compile(kind, "auto", hours * HOUR, 1.0)
+    assert chosen is does_compile
+    assert said.startswith(reason)
+
+
+def test_a_gpu_whose_peak_is_unknown_compiles(monkeypatch):
+    Machine(monkeypatch, triton=True)
+    assert device.pick_compile("cuda", "auto", 1.0, None)[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cuda"}, "--device=cuda: torch .* finds no such device here; try --device=cpu"),
+        ({"device": "mps"}, "--device=mps: torch .* finds no such device here"),
+        ({"device": "tpu"}, "--device expects auto, cpu, cuda, cuda:N or mps, found 'tpu'"),
+        ({"device": "cpu:x"}, "--device expects auto, cpu, cuda, cuda:N or mps, found 'cpu:x'"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(settings, message, monkeypatch):
+    Machine(monkeypatch)
+    with pytest.raises(DeviceError, match=message):
+        choices(**settings)
+
+
+def test_a_gpu_that_is_named_becomes_the_current_one(monkeypatch):
+    """Events, generators and waits follow the current device, not the model's."""
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, count=2)
+    current = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    choices(device="cuda:1")
+    assert current == [torch.device("cuda:1")]
+
+
+def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, count=2)
+    with pytest.raises(DeviceError, match="--device=cuda:2: expected an index below 2, found 2"):
+        choices(device="cuda:2")
+
+
+def test_a_format_the_gpu_lacks_is_refused(monkeypatch):
+    Machine(monkeypatch, cuda="Tesla V100-SXM2-16GB")
+    with pytest.raises(DeviceError, match=r"V100.* has no bfloat16 units; use --dtype=float16"):
+        choices(dtype="bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("NVIDIA GeForce RTX 4070", 58.3),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", 88.2),
+        ("NVIDIA GeForce RTX 4070 Laptop GPU", 31.2),
+        ("NVIDIA GeForce RTX 4090", 165.2),
+        ("NVIDIA A100-SXM4-80GB", 312),
+        ("NVIDIA H100 80GB HBM3", 989),
+        ("NVIDIA H100 PCIe", 756),
+        ("NVIDIA L40S", 362),
+        ("NVIDIA L4", 121),
+        ("AMD Instinct MI300X", 1307.4),
+        ("NVIDIA A10G", None),
+        ("NVIDIA GeForce RTX 3080 Ti Laptop GPU", None),
+        ("NVIDIA RTX A1000", None),
+        ("Some Future GPU", None),
+    ],
+)
+def test_peak_is_the_devices_own_or_unknown_never_an_a100s(name, peak):
+    known = devices.find(name)
+    assert (known.peak_flops("bf16") if known else None) == (peak and pytest.approx(peak * 1e12))
+
+
+def test_half_precision_peaks_follow_from_the_shader_rate():
+    """bf16 = k times fp32, k by class of card: the rule that tells right rows from wrong ones."""
+    rows = [row for row in devices._rows() if row["k"] and row["fp32"]]
+    assert len(rows) > 30
+    for row in rows:
+        half = float(row["bf16"] or row["fp16"])
+        assert half == pytest.approx(float(row["k"]) * float(row["fp32"]), rel=0.02), row["name"]
+
+
+def test_peak_of_an_unknown_gpu_is_unknown(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA GeForce GT 9999", bf16=True)
+    peak = device.peak(device.pick(TrainConfig()))
+    assert peak.flops_per_s is None
+    assert peak.source == "NVIDIA GeForce GT 9999 is not in the device table"
+
+
+def test_peak_of_a_known_gpu_names_its_row(monkeypatch):
+    Machine(monkeypatch, cuda="NVIDIA GeForce RTX 4070", bf16=True)
+    peak = device.peak(device.pick(TrainConfig()))
+    assert peak.source == "device table: GeForce RTX 4070, bf16, 58.3 TFLOP/s"
+
+
+def test_peak_of_a_cpu_is_measured():
+    chosen = device.pick(TrainConfig(device="cpu"))
+    peak = device.peak(chosen)
+    assert peak.flops_per_s is not None
+    assert peak.flops_per_s > 1e8
+    assert device.measured_again(device.Peak(1.0, "low"), chosen).flops_per_s > 1e8
+    high = device.Peak(1e30, "high")
+    assert device.measured_again(high, chosen) is high
+
+
+class FakeEvent:
+    """A CUDA event on a device that is `passed` events far."""
+
+    recorded = 0
+    passed = 0
+
+    def __init__(self, enable_timing=False):
+        assert enable_timing
+
+    def record(self):
+        FakeEvent.recorded += 1
+        self.number = FakeEvent.recorded
+
+    def query(self):
+        return self.number <= FakeEvent.passed
+
+    def elapsed_time(self, end):
+        return 2.0 * (end.number - self.number)
+
+
+def test_cuda_timer_reads_events_only_when_they_are_passed_and_uses_them_again(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    timer = device.CudaTimer()
+    start, end = timer.mark(), timer.mark()
+    assert timer.elapsed_ms(start, end) is None
+    FakeEvent.passed = FakeEvent.recorded
+    assert timer.elapsed_ms(start, end) == 2.0
+    timer.recycle(start)
+    assert timer.mark() is start

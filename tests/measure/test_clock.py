@@ -1,0 +1,149 @@
+"""The clock adds up."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import FakeTime
+from stepglass.measure.clock import PHASES, PhaseClock, cost_per_switch_ns
+
+
+def test_nested_phase_is_charged_once_and_the_rest_is_other():
+    now = FakeTime()
+    clock = PhaseClock(now)
+    with clock.phase("eval"):
+        now.advance(2.0)
+        with clock.phase("checkpoint"):
+            now.advance(3.0)
+        now.advance(0.5)
+    now.advance(1.0)
+    lap = clock.lap()
+    assert lap.phases == {
+        "other": 1_000_000_000,
+        "eval": 2_500_000_000,
+        "checkpoint": 3_000_000_000,
+    }
+    assert lap.wall_ns == 6_500_000_000
+
+
+def test_phase_that_raises_is_closed_and_charged():
+    now = FakeTime()
+    clock = PhaseClock(now)
+    try:
+        with clock.phase("data"):
+            now.advance(1.0)
+            raise ValueError
+    except ValueError:
+        now.advance(2.0)
+    assert clock.lap().phases == {"data": 1_000_000_000, "other": 2_000_000_000}
+
+
+def test_lap_inside_a_phase_splits_it_at_that_instant():
+    now = FakeTime()
+    clock = PhaseClock(now)
+    with clock.phase("log"):
+        now.advance(1.0)
+        first = clock.lap()
+        now.advance(2.0)
+    second = clock.lap()
+    assert (first.phases["log"], second.phases["log"]) == (1_000_000_000, 2_000_000_000)
+
+
+def test_step_time_leaves_out_everything_but_the_step():
+    now = FakeTime()
+    clock = PhaseClock(now)
+    for name in PHASES[:-1]:
+        with clock.phase(name):
+            now.advance(1.0)
+    assert clock.lap().step_ms() == 3000.0  # data, forward_backward, optimizer
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["enter", "leave", "lap", "wait"]), st.sampled_from(PHASES[:-1])),
+        max_size=60,
+    ),
+    st.lists(st.integers(0, 10**12), min_size=61, max_size=61),
+)
+def test_laps_and_phases_add_up_to_the_wall_clock_whatever_happens(actions, delays):
+    now = FakeTime()
+    clock = PhaseClock(now)
+    started, open_phases, laps = now(), [], []
+    for (action, name), delay in zip(actions, delays, strict=False):
+        now.now_ns += delay
+        if action == "enter":
+            open_phases.append(clock.phase(name))
+            open_phases[-1].__enter__()
+        elif action == "leave" and open_phases:
+            open_phases.pop().__exit__(None, None, None)
+        elif action == "lap":
+            laps.append(clock.lap())
+    laps.append(clock.lap())
+    assert all(lap.wall_ns == sum(lap.phases.values()) for lap in laps)
+    assert sum(lap.wall_ns for lap in laps) == now() - started == clock.total().wall_ns
+    assert clock.total().wall_ns == sum(clock.total().phases.values())
+
+
+def test_a_clock_that_loses_time_is_caught():
+    """The identity above can fail: a clock that forgets the open phase breaks it."""
+    now = FakeTime()
+    clock = PhaseClock(now)
+    clock._charge = lambda: setattr(clock, "_last", now())  # type: ignore[method-assign]
+    with clock.phase("data"):
+        now.advance(1.0)
+    assert clock.lap().wall_ns != 1_000_000_000
+
+
+@dataclass
+class FakeTimer:
+    """A device that works behind the host: marks are passed when `reach` says so."""
+
+    marks: int = 0
+    passed: int = 0
+    free: list[int] = field(default_factory=list)
+
+    def mark(self) -> int:
+        self.marks += 1
+        return self.marks
+
+    def elapsed_ms(self, start: int, end: int) -> float | None:
+        return 10.0 * (end - start) if end <= self.passed else None
+
+    def recycle(self, mark: int) -> None:
+        self.free.append(mark)
+
+
+def test_device_times_are_read_only_after_the_device_has_passed_them():
+    clock, timer = PhaseClock(FakeTime()), FakeTimer()
+    clock.attach(timer)
+    with clock.phase("data"):
+        pass
+    with clock.phase("forward_backward"):
+        pass
+    lap = clock.lap()
+    assert not lap.is_settled()
+    assert lap.device_phases is None
+    timer.passed = timer.marks
+    assert lap.is_settled()
+    assert lap.device_phases == {"other": 30.0, "data": 10.0, "forward_backward": 10.0}
+    assert lap.step_ms() == 20.0
+
+
+def test_marks_are_used_again_and_none_twice():
+    clock, timer = PhaseClock(FakeTime()), FakeTimer()
+    clock.attach(timer)
+    laps = []
+    for _ in range(3):
+        with clock.phase("data"):
+            pass
+        laps.append(clock.lap())
+    timer.passed = timer.marks
+    assert all(lap.is_settled() for lap in laps)
+    assert sorted(timer.free) == list(
+        range(1, timer.marks)
+    )  # all but the one that opens the next lap
+
+
+def test_the_clock_can_tell_its_own_cost():
+    assert 0 < cost_per_switch_ns(rounds=50) < 1e6

@@ -1,0 +1,167 @@
+"""Evaluation keeps to its budget, and stops a run at its target."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers import prepare_tiny, records, train_tiny
+from stepglass.cli import main
+from stepglass.hardware.device import pick
+from stepglass.models.registry import shape_of
+from stepglass.run_dir import checkpoints
+from stepglass.settings.train import TrainConfig
+from stepglass.train.eval_schedule import EvalSchedule
+from stepglass.train.evaluate import Evaluation, Windows, rows_at_once
+
+
+def schedule(**changes) -> EvalSchedule:
+    settings = {
+        "interval": None,
+        "budget": 0.05,
+        "max_iters": 5000,
+        "tokens": 40_000,
+        "tokens_per_iter": 1000,
+    }
+    return EvalSchedule(**(settings | changes))
+
+
+def run(plan: EvalSchedule, iter_ms: float, eval_ms: float) -> tuple[list[int], float]:
+    """The steps at which a run evaluates, the end included, and the share of time that took."""
+    steps = []
+    for step in range(plan.max_iters + 1):
+        known = iter_ms if step >= 10 else None
+        if plan.is_due(step, known) or step == plan.max_iters:
+            steps.append(step)
+            plan.measured(eval_ms)
+    spent = len(steps) * eval_ms
+    return steps, spent / (spent + plan.max_iters * iter_ms)
+
+
+@pytest.mark.parametrize("off", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("tokens", [500, 40_000, 1_000_000])
+@pytest.mark.parametrize("max_iters", [100, 1200, 5000, 40_000])
+def test_auto_keeps_to_the_budget_and_uses_it(off, tokens, max_iters):
+    """`off`: how far the guess of an evaluation's time, made before the first, is off."""
+    plan, iter_ms = schedule(max_iters=max_iters, tokens=tokens), 30.0
+    eval_ms = plan.expected_ms(iter_ms) * off
+    steps, share = run(plan, iter_ms, eval_ms)
+    assert steps[-1] == max_iters
+    if len(steps) > 1:  # one at the end there always is, whatever it costs
+        too_early = eval_ms / (max_iters * iter_ms) if off > 1 else 0.0
+        assert share <= 0.05 + too_early
+    affordable = 0.05 * max_iters * iter_ms / (eval_ms * max(1.0, 1 / off))
+    assert len(steps) >= min(affordable, max_iters, 200) / 3 - 1, (
+        "rounding up must not waste it all"
+    )
+
+
+def test_auto_evaluates_at_round_numbers_and_not_at_the_start():
+    steps, _ = run(schedule(), iter_ms=30.0, eval_ms=400.0)
+    assert steps[:3] == [500, 1000, 1500]
+
+
+def test_auto_waits_until_it_knows_what_an_iteration_takes():
+    assert not any(schedule().is_due(step, None) for step in range(100))
+
+
+def test_a_number_is_obeyed_from_the_start():
+    plan = schedule(interval=250)
+    assert [step for step in range(1001) if plan.is_due(step, None)] == [0, 250, 500, 750, 1000]
+
+
+def test_a_number_that_costs_much_is_noted_with_what_would_not():
+    plan = schedule(interval=250)
+    plan.measured(4000.0)
+    assert plan.cost(30.0) == (
+        "note: eval_interval=250 costs 4.0s each, 34.8% of the time; eval_interval=auto keeps "
+        "to 5% where the run is long enough"
+    )
+    plan.measured(100.0)
+    assert plan.cost(30.0) is None
+
+
+def test_what_auto_costs_is_said():
+    plan = schedule()
+    plan.measured(400.0)
+    said = "evaluations: auto: every 500 iterations, 400.00ms each, 2.6% of the time"
+    assert plan.cost(30.0) == said
+    plan = schedule(max_iters=20)
+    plan.measured(400.0)
+    assert plan.cost(30.0).startswith("evaluations: auto: at the end, 400.00ms each")
+
+
+def test_a_run_with_defaults_evaluates_at_the_end_at_least(capsys):
+    prepare_tiny()
+    assert train_tiny(eval_interval="auto", max_iters=12) == 0
+    steps = [record["iter"] for record in records("eval")]
+    assert steps[-1] == 12
+    assert 0 not in steps
+    assert re.search(r"evaluations: auto: .*% of the time", capsys.readouterr().out)
+
+
+# -- the target ---------------------------------------------------------------------------------
+
+
+def test_a_target_ends_the_run_at_the_first_evaluation_that_reaches_it(capsys):
+    prepare_tiny()
+    settings = {"eval_interval": 1, "max_iters": 50, "lr_decay_iters": 50}
+    assert train_tiny(target_val_loss=1e-9, **settings) == 0
+    losses = {record["iter"]: record["val_loss"] for record in records("eval")}
+    target = losses[20]
+    first = min(step for step, loss in losses.items() if loss <= target)
+    assert train_tiny(target_val_loss=target, out_dir="short", **settings) == 0
+    assert [record["reason"] for record in records("end", "short")] == ["target"]
+    assert [record["iter"] for record in records("eval", "short")] == list(range(first + 1))
+    newest = checkpoints.committed(Path("short"))[0]
+    assert newest.name.startswith(f"step-{first:08d}")
+    assert f"target reached after {first} updates" in capsys.readouterr().out
+
+
+def test_a_target_is_for_the_whole_validation_split():
+    prepare_tiny()
+    assert train_tiny(eval_iters=1, target_val_loss=0.001) == 0
+    val_tokens = records("start")[-1]["data"]["val"]["tokens"]
+    assert {r["windows"] for r in records("eval")} == {(val_tokens - 1) // 8}
+    assert [r["reason"] for r in records("end")] == ["finished"]
+
+
+def test_a_target_that_is_not_reached_is_said(capsys):
+    prepare_tiny()
+    assert train_tiny(target_val_loss=0.001) == 0
+    assert re.search(
+        r"target not reached: val loss [\d.]+ > 0.0010 after 6", capsys.readouterr().out
+    )
+
+
+def test_looking_at_a_run_again_says_whether_it_is_at_its_target(capsys):
+    prepare_tiny()
+    assert train_tiny(eval_interval=1, max_iters=40, target_val_loss=2.9) == 0
+    assert main(["train", "--out_dir=out", "--init_from=resume", "--eval_only"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = [line for line in lines if line.startswith("target reached")]
+    assert len(said) == 2
+    assert all("val loss n/a" not in line for line in said)
+
+
+def test_no_target_is_no_target_even_for_a_loss_of_zero(monkeypatch):
+    prepare_tiny()
+    monkeypatch.setattr(
+        "stepglass.train.loop.evaluate", lambda *args: Evaluation(0.0, 0.0, None, 1)
+    )
+    assert train_tiny() == 0
+    assert [record["reason"] for record in records("end")] == ["finished"]
+
+
+def test_windows_at_once_shrink_with_the_vocabulary():
+    """8192 tokens of GPT-2's vocabulary would be 3 GB of logits."""
+    windows = Windows(np.zeros(5000), np.zeros(5000))
+    cpu = pick(TrainConfig(device="cpu"))
+    cfg = TrainConfig(block_size=64)
+    rows = [
+        rows_at_once(windows, cfg, shape_of(cfg, vocab_size), cpu) for vocab_size in (65, 50_304)
+    ]
+    assert rows == [128, 5]
+    few = Windows(np.zeros(3), np.zeros(3))
+    assert rows_at_once(few, cfg, shape_of(cfg, 65), cpu) == 3
