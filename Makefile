@@ -13,9 +13,9 @@ train: $(VENV)/.installed
 	$(BIN)/stepglass sample out --prompt="ROMEO:" --max_new_tokens=300
 
 ## the tests, three at a time: on two cores, one of them is usually waiting for something.
-## A thread for each, or they would wait for each other
-test: $(VENV)/.installed-dev browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal
+## A thread for each, or they would wait for each other. FAST=1 leaves out those that are slow
+test: $(VENV)/.installed-dev $(if $(FAST),,browser)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal $(if $(FAST),-m "not slow")
 
 ## the page is tested in a real browser
 browser:
@@ -27,8 +27,8 @@ browser:
 ## the tests of training again, with the gpt2 model: the default suite trains the modern one
 test-gpt2: $(VENV)/.installed-dev
 	STEPGLASS_TEST_MODEL=gpt2 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) tests/train/test_train.py tests/train/test_resume.py tests/checkpoint \
-	  tests/sample tests/train/test_kill.py tests/train/test_process.py \
-	  tests/train/test_console.py tests/run_dir/test_runs.py tests/files/test_bad_input.py
+	  tests/sample tests/train/test_kill.py tests/test_process.py \
+	  tests/train/test_console.py tests/run_dir/test_runs.py tests/test_bad_input.py
 
 ## 200 processes killed at random moments, 20 asked to stop; several minutes
 torture: $(VENV)/.installed-dev

@@ -20,12 +20,13 @@ import torch
 from stepglass import process
 from stepglass.checkpoint import tensors
 from stepglass.checkpoint.schedule import Interval, SaveSchedule
-from stepglass.checkpoint.writer import Saver, SaveRequest
+from stepglass.checkpoint.writer import CheckpointWriter, SaveRequest
 from stepglass.files import Folder
-from stepglass.hardware import device
+from stepglass.hardware.choose import pick_device
+from stepglass.hardware.peak import measure_matmul
 from stepglass.measure.run_log import RunLogWriter
 from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.run_dir.checkpoints import Retention
+from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import RunFolder
 from stepglass.settings.train import TrainConfig
 
@@ -51,7 +52,7 @@ SIZES = {
 class Training:
     """A loop as ours is: gradients, then an update that the snapshot is protected from."""
 
-    def __init__(self, config: GPTConfig, batch: tuple[int, int], saver: Saver) -> None:
+    def __init__(self, config: GPTConfig, batch: tuple[int, int], saver: CheckpointWriter) -> None:
         self.model = GPT(config)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
         self.x = torch.randint(config.vocab_size, batch)
@@ -94,8 +95,8 @@ def measure(name: str, rounds: int, num_saves: int) -> dict[str, float]:
         run_dir = Path(folder)
         run = RunFolder(Folder.open(run_dir))
         log = RunLogWriter(run.folder, run.check)
-        chosen = device.pick(TrainConfig(device="cpu"))
-        saver = Saver(run, chosen, log, Retention())
+        chosen = pick_device(TrainConfig(device="cpu"))
+        saver = CheckpointWriter(run, chosen, log, Retention())
         training = Training(config, batch, saver)
         for _ in range(3):
             training.step()
@@ -176,7 +177,7 @@ def main() -> None:
     parser.add_argument("--saves", type=int, default=100)
     args = parser.parse_args()
     process.keep_freed_memory()
-    peak = device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
+    peak = measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s, {torch.get_num_threads()} threads")
     for name in args.sizes.split(","):
         results = measure(name, args.rounds, args.saves)

@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from stepglass.hardware import device
+from stepglass.hardware.peak import measure_matmul
 from stepglass.models.decoding import Draw, generate
 from stepglass.models.gpt2 import GPT, GPTConfig
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     result: dict[str, object] = {
-        "matmul_peak_gflops": device.measure_matmul(torch.device("cpu"), torch.float32) / 1e9
+        "matmul_peak_gflops": measure_matmul(torch.device("cpu"), torch.float32) / 1e9
     }
     for name, shape in SHAPES.items():
         torch.manual_seed(1)

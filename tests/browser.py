@@ -129,7 +129,10 @@ def stage(page: Page, chart: str) -> dict[str, float]:
 def ink(page: Page, chart: str) -> int:
     """How many pixels of a chart are drawn on."""
     page.locator(f"#chart-{chart}").scroll_into_view_if_needed()
-    settle(page)
+    for _ in range(100):  # a busy machine takes longer than `settle`
+        settle(page)
+        if not page.evaluate(f"charts.{chart}.isDue"):
+            break
     return page.evaluate(
         f"""(() => {{
             const canvas = charts.{chart}.canvas;

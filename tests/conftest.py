@@ -1,21 +1,45 @@
-"""Every test works in an empty folder of its own."""
+"""Every test works in an empty folder of its own; slow tests are marked here."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from processes import ForkServer
+
+# What `make test FAST=1` leaves out: tests with a browser, and tests with processes of their own.
+SLOW_FIXTURES = {"fork_server", "browser"}
+SLOW_FILES = {
+    "bench/test_bench.py",
+    "checkpoint/test_crash.py",
+    "watch/test_live_page.py",
+    "report/test_page.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = "/".join(item.path.parts[-2:])
+        if place in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, value in {"PEAK_BUDGET_S": 0.0, "PEAK_SIZE": 128}.items():
-        monkeypatch.setattr(
-            f"stepglass.hardware.device.{name}", value
-        )  # nobody looks at these MFUs
+        monkeypatch.setattr(f"stepglass.hardware.peak.{name}", value)  # nobody looks at these MFUs
     torch.manual_seed(0)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test cuts the power but on a simulated disk, so a real sync would prove nothing; it takes
+    milliseconds, many times in a run. A file that is not open is an error as before."""
+    monkeypatch.setattr(os, "fsync", lambda file: os.fstat(file) and None)
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +56,17 @@ def threads() -> Iterator[Callable[[int], None]]:
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def one_fork_server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def fork_server(one_fork_server: ForkServer) -> Iterator[ForkServer]:
+    """Starts `stepglass` as a real process, in a moment."""
+    yield one_fork_server
+    one_fork_server.end_all()

@@ -11,7 +11,7 @@ from typing import Any
 from stepglass.files import FileOps
 from stepglass.files import Folder as OpenFolder
 
-CHANGES = ("mkdir", "create", "allocate", "write", "fsync", "close", "rename", "replace",
+CHANGES = ("mkdir", "create", "allocate", "write", "fsync", "close", "rename",
            "fsync_directory", "unlink", "rmdir")  # fmt: skip
 SYNCS = ("fsync", "fsync_directory")
 
@@ -180,7 +180,7 @@ def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[File], list[Any]]:
             folder = live[path]
             folder.durable = folder.entries(tuple(range(len(folder.pending))))
             folder.pending = []
-        elif name in ("rename", "replace"):
+        elif name == "rename":
             new = args[1]
             live[path.parent].pending.append(("rename", path.name, new.name))
             for old in [p for p in live if p == path or path in p.parents]:

@@ -1,71 +1,68 @@
-"""Starts training processes in a moment: imports once, then forks for each command.
+"""Starts `stepglass` processes in a moment: imports once, then forks for each command.
 
-Reads one JSON object a line: `argv`, `cwd`, and optionally `signal` with `after_s`, or with
-`after_iter_s` (so long after the first iteration has been logged). Answers with how it ended.
-Nothing is computed before the fork, so no thread is lost in it.
+Talks to `processes.ForkServer` over a socket. An order is a JSON object with `argv`, `cwd`,
+`threads`, `encoding` and `new_session`. It comes with three files: the command's output, its
+errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is computed
+before the fork, so no thread is lost in it.
 """
 
 import json
 import os
+import signal
+import socket
 import sys
-import time
-from pathlib import Path
+from typing import Any
 
-import torch._dynamo  # noqa: F401 - torch loads it with the first optimizer, which takes seconds
+import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
 
 import stepglass.train.loop  # noqa: F401
-from stepglass.cli import main
+from stepglass.__main__ import process
 
 
-def child(order: dict) -> None:
-    os.chdir(order["cwd"])
-    out = os.open("output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    code = 70
-    try:
-        code = main(order["argv"])
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+def serve(orders: socket.socket) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the minders
+    while True:
+        message, files, _, _ = socket.recv_fds(orders, 1 << 16, 3)
+        if not message:
+            return
+        if os.fork() == 0:
+            orders.close()
+            mind(json.loads(message), *files)
+            return
+        for file in files:
+            os.close(file)
 
 
-def has_begun(log: Path) -> bool:
-    return log.exists() and b'"kind":"iter"' in log.read_bytes()
-
-
-def serve(order: dict) -> dict:
-    start = time.perf_counter()
+def mind(order: dict[str, Any], output: int, errors: int, status: int) -> None:
+    """Be the parent that waits for the command."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
-        child(order)
-    status = None
-    if "signal" in order:
-        if "after_iter_s" in order:
-            while not has_begun(Path(order["cwd"], "out", "run.jsonl")):
-                time.sleep(0.01)
-        time.sleep(order.get("after_iter_s", order.get("after_s")))
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done == 0:
-            sent = time.perf_counter()
-            os.kill(pid, order["signal"])
-            _, status = os.waitpid(pid, 0)
-            return answer(status, start, time.perf_counter() - sent)
-    else:
-        _, status = os.waitpid(pid, 0)
-    return answer(status, start, None)
+        os.close(status)
+        command(order, output, errors)
+    os.close(output)
+    os.close(errors)
+    os.write(status, f"{pid}\n".encode())
+    _, code = os.waitpid(pid, 0)
+    os.write(status, f"{os.waitstatus_to_exitcode(code)}\n".encode())
+    os._exit(0)
 
 
-def answer(status: int, start: float, after_signal_s: float | None) -> dict:
-    return {
-        "code": os.waitstatus_to_exitcode(status),
-        "took_s": time.perf_counter() - start,
-        "after_signal_s": after_signal_s,
-    }
+def command(order: dict[str, Any], output: int, errors: int) -> None:
+    """Be the command, from its first line to the end of its interpreter."""
+    for file, number in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdout = os.fdopen(1, "w", encoding=order["encoding"], closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    os.chdir(order["cwd"])
+    torch.set_num_threads(order["threads"])
+    if order["new_session"]:
+        os.setsid()
+    sys.argv = ["stepglass", *order["argv"]]
+    sys.exit(process())
 
 
 if __name__ == "__main__":
-    for line in sys.stdin:
-        sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
-        sys.stdout.flush()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # nothing is left to tidy up, and the interpreter would search torch for it

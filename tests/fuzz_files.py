@@ -52,7 +52,7 @@ class Kind:
 
 def take_pickle(data: bytes) -> None:
     Path("meta.pkl").write_bytes(data)
-    meta = nanogpt_meta.read(Path("meta.pkl"))
+    meta = nanogpt_meta.read_meta_pkl(Path("meta.pkl"))
     json.dumps(tokenizer.of_table(meta.table, meta.vocab_size))
 
 

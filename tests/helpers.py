@@ -74,7 +74,7 @@ def train_tiny(**changes: Any) -> int:
 
 
 def records(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:
-    return [r for r in run_log.read(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
+    return [r for r in run_log.read_records(Path(out_dir) / "run.jsonl") if r["kind"] == kind]
 
 
 def story(kind: str, out_dir: str = "out") -> list[dict[str, Any]]:

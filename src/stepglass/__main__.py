@@ -4,15 +4,14 @@ import gc
 import sys
 
 from stepglass.cli import main
+from stepglass.process import collect_rarely
 
 
 def process() -> int:
     """Run the command line of this process, which ends with it."""
-    # torch and a long log are a great many objects, and hardly one in a circle: looking for circles
-    # would take a third of a second of every start, and longer when the interpreter ends.
-    gc.set_threshold(200_000)
+    collect_rarely()
     code = main()
-    gc.freeze()
+    gc.freeze()  # the interpreter would search everything once more before it ends
     return code
 
 

@@ -151,9 +151,9 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
     command = command_line.read_command_line(argv)
     recipe = command.value("recipe")
     if command.wants_recipe_by_device():
-        from stepglass.hardware import device  # noqa: PLC0415
+        from stepglass.hardware import choose  # noqa: PLC0415
 
-        kind, _ = device.pick_type(command.value("device"))
+        kind, _ = choose.pick_type(command.value("device"))
         is_gpt2 = command.value("model") == "gpt2"
         quick = "quick_gpt2" if is_gpt2 else "quick"
         recipe = quick if kind == "cpu" else "shakespeare_char"
@@ -188,11 +188,11 @@ def _train(
         if dataset.is_missing(cfg.dataset):
             data_command.run([cfg.dataset], say)
         from stepglass.explain import ending  # noqa: PLC0415
-        from stepglass.train import loop  # noqa: PLC0415
-        from stepglass.train.setup import set_up  # noqa: PLC0415
+        from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
+        from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
-            session = set_up(cfg, argv, clock, console, stop)
+            training = set_up(cfg, argv, Surroundings(clock, console, stop))
             if page is not None:
                 page.announce()
-        loop.run(session, ending.findings)
+        train_to_the_end(training, ending.closing_findings)

@@ -6,6 +6,10 @@ followed on the way, so that nothing outside a run is ever written to or deleted
 
 Whatever must survive a crash is written through a `FileOps`. The tests put one in its place that
 records, fails, or dies at the n-th call; nothing else in the package is made for tests.
+
+A crash cannot tear what is written here: a file or a folder appears whole or not at all. It has a
+temporary name in the same folder, is synced, renamed, and then the folder is synced. A rename alone
+orders nothing on disk, and a sync of the file alone does not save its name.
 """
 
 import errno
@@ -14,13 +18,14 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
-PATIENCE = 100  # how often a disk may say "try again" before it is taken to mean no
-HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd  # not on Windows: there, paths have to do
+PATIENCE = 100  # how often a disk may say "try again" before a write fails
+HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd  # not on Windows, where paths must do
 SAFE_FLAGS = 0
 for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"):  # a pipe must not be waited for
     SAFE_FLAGS |= getattr(os, _name, 0)
@@ -35,7 +40,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path) -> "Folder":
-        """The folder at a path that somebody chose: symlinks on the way are their own affair."""
+        """The folder at a path that the user chose. Symlinks on the way to it are followed."""
         if not HAS_FOLDER_DESCRIPTORS:
             return cls(path, None)
         return cls(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -66,7 +71,7 @@ class Folder:
             self.fd = None
 
     def at(self, name: str) -> str:
-        """How the system is told a name in this folder, with `dir_fd=folder.fd` beside it."""
+        """The path to give to a system call, together with `dir_fd=folder.fd`."""
         return name if self.fd is not None else os.path.join(self.path, name)
 
     def names(self) -> list[str]:
@@ -81,7 +86,7 @@ class Folder:
             os.close(fd)
 
     def status(self, name: str) -> os.stat_result | None:
-        """What a name stands for, or None. Of a symlink: the link itself."""
+        """The status of what has a name, or None. For a symlink it is that of the link itself."""
         try:
             return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -98,7 +103,7 @@ class Folder:
     def read(self, name: str, max_bytes: int) -> bytes:
         """The bytes of a file in this folder. Raises OSError or ValueError."""
         fd = os.open(self.at(name), os.O_RDONLY | SAFE_FLAGS, dir_fd=self.fd)
-        return read_regular(fd, max_bytes)
+        return _read_and_close(fd, max_bytes)
 
     def is_gone(self) -> bool:
         """True once the folder itself was deleted, or what it lay on was taken away."""
@@ -125,9 +130,16 @@ class Folder:
             return self.path
 
 
-def read_regular(fd: int, max_bytes: int) -> bytes:
-    """The bytes of an open file, which is closed. Raises ValueError for what is no regular file: a
-    pipe would wait for ever, a device might never end."""
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a regular file. Raises OSError or ValueError."""
+    # The file is opened first and examined then, so that what is examined is what is read.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    return _read_and_close(os.open(path, flags), max_bytes)
+
+
+def _read_and_close(fd: int, max_bytes: int) -> bytes:
+    """The bytes of an open file. Raises ValueError for anything but a regular file: a pipe would
+    wait for ever, and a device might never end."""
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -181,9 +193,8 @@ class FileOps:
         os.close(fd)
 
     def rename(self, folder: Folder, old: str, new: str) -> None:
-        os.rename(folder.at(old), folder.at(new), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-
-    def replace(self, folder: Folder, old: str, new: str) -> None:
+        """Give a file or folder another name in the same folder. A file of that name is
+        replaced."""
         os.replace(folder.at(old), folder.at(new), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     def fsync_directory(self, folder: Folder) -> None:
@@ -199,7 +210,7 @@ class FileOps:
         os.rmdir(folder.at(name), dir_fd=folder.fd)
 
     def free_bytes(self, folder: Folder) -> int | None:
-        """Space left for this user, where it can be told."""
+        """Space left for this user, or None where it is unknown."""
         if folder.fd is None:
             return None
         status = os.fstatvfs(folder.fd)
@@ -238,25 +249,83 @@ def _write_all(ops: FileOps, fd: int, data: memoryview) -> None:
             time.sleep(0.01)
 
 
-def replace_file(ops: FileOps, folder: Folder, name: str, data: bytes) -> None:
-    """Write a small file so that readers, and power cuts, see the old one or the new one."""
-    temporary = temporary_name(name)
-    if folder.status(temporary) is not None:
-        ops.unlink(folder, temporary)  # of a process that was killed and had this one's number
+@contextmanager
+def appears_whole(ops: FileOps, folder: Folder, temporary: str, name: str) -> Iterator[None]:
+    """The block makes and syncs a file or a folder under its temporary name. When the block ends
+    well, that gets its final name for good; when it does not, nothing is left of it."""
     try:
-        write_new_file(ops, folder, temporary, len(data), [data])
-        ops.replace(folder, temporary, name)
-    except Exception:
-        if folder.status(temporary) is not None:
-            ops.unlink(folder, temporary)
+        yield
+        ops.rename(folder, temporary, name)
+    except BaseException:
+        discard(ops, folder, temporary)
         raise
     ops.fsync_directory(folder)
 
 
+def replace_file(ops: FileOps, folder: Folder, name: str, data: bytes) -> None:
+    """Write a small file so that readers, and power cuts, see the old one or the new one."""
+    temporary = _free_temporary_name(ops, folder, name)
+    with appears_whole(ops, folder, temporary, name):
+        write_new_file(ops, folder, temporary, len(data), [data])
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to that becomes `path` when the block ends well, and vanishes when it does
+    not. A symlink at `path` is replaced, not followed.
+    """
+    ops = FileOps()
+    with Folder.open(path.parent) as folder:
+        temporary = _free_temporary_name(ops, folder, path.name)
+        with (
+            appears_whole(ops, folder, temporary, path.name),
+            open(ops.create(folder, temporary), "wb") as file,
+        ):
+            yield file
+            file.flush()
+            ops.fsync(file.fileno())
+
+
 def temporary_name(name: str) -> str:
-    """What a file is called while it is written. It names the process, so that the next one knows
-    whether anybody is still writing."""
+    """What a file is called while it is written. The name has the number of the process, so that
+    the next one knows whether anybody is still writing."""
     return f".{name}.tmp-{os.getpid()}"
+
+
+def _free_temporary_name(ops: FileOps, folder: Folder, name: str) -> str:
+    temporary = temporary_name(name)
+    if folder.status(temporary) is not None:
+        ops.unlink(folder, temporary)  # left by a killed process that had this one's number
+    return temporary
+
+
+def remove_stale(folder: Folder, names: Collection[str]) -> None:
+    """Remove temporary files, of these names, of processes that were killed while they wrote."""
+    for found in folder.names():
+        for name in names:
+            pid = found.removeprefix(f".{name}.tmp-")
+            is_ours = pid != found and pid.isdecimal() and folder.is_file(found)
+            if is_ours and not _is_alive(int(pid)):
+                FileOps().unlink(folder, found)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # another user's process
+    return True
+
+
+def discard(ops: FileOps, folder: Folder, name: str) -> None:
+    """Delete a file or a folder, if there is one and the disk allows it."""
+    with suppress(OSError):
+        if folder.is_folder(name):
+            remove_tree(ops, folder, name)
+        elif folder.status(name) is not None:
+            ops.unlink(folder, name)
 
 
 def remove_tree(ops: FileOps, parent: Folder, name: str) -> None:

@@ -106,8 +106,8 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message as one line of a terminal or a log, whatever is in it: the one point that all of
-    them pass through.
+    """A message as one line of a terminal or a log, whatever is in it. All messages pass through
+    here.
 
     >>> one_line("cannot be read: a\\r\\nb\\x1b[31m")
     'cannot be read: a b?[31m'
@@ -116,7 +116,7 @@ def one_line(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value somebody gave, short enough for a message.
+    """A value that was given, short enough for a message.
 
     >>> shown("x"), shown(10**5000), shown("y" * 100)[-4:]
     ("'x'", 'a number of 16610 bits', 'y...')

@@ -8,6 +8,7 @@ import pytest
 from stepglass.bench import command, loops, throughput, time_to_loss
 from stepglass.cli import main
 from stepglass.errors import ConfigError, TrainingFailed
+from stepglass.settings.nanogpt_defaults import CPU_FLAGS
 
 TINY = {"n_layer": 1, "n_head": 2, "n_embd": 16, "block_size": 8, "batch_size": 2}
 
@@ -46,7 +47,7 @@ def test_a_loop_runs_in_a_process_of_its_own_and_ends_with_it(kind):
         mfu = worker.run(2)
         if kind == "ours":
             assert mfu is not None
-            assert loops.Bare(worker).run(2) is None
+            assert loops.BareUpdates(worker).run(2) is None
         process = worker._process
         assert process.is_alive()
     assert not process.is_alive()
@@ -61,21 +62,21 @@ def test_a_loop_that_cannot_be_built_says_why_and_leaves_no_process():
 
 
 def test_the_plain_model_has_as_many_weights_as_ours():
-    shape = throughput.shape_of(loops.NANOGPT_CPU)
+    shape = throughput.gpt_shape(loops.NANOGPT_CPU)
     plain = loops.PlainGPT(shape)
     assert sum(p.numel() for p in plain.parameters()) == shape.num_params()
 
 
 def test_sizes_are_what_they_are_called():
-    sizes = {n: throughput.shape_of(s | throughput.TOKENS) for n, s in throughput.SCALES.items()}
+    sizes = {n: throughput.gpt_shape(s | throughput.TOKENS) for n, s in throughput.SCALES.items()}
     for name, shape in sizes.items():
         assert shape.num_params() / 1e6 == pytest.approx(float(name.removesuffix("M")), rel=0.15)
-    assert throughput.shape_of(loops.BABY).num_params() / 1e6 == pytest.approx(10.7, abs=0.1)
+    assert throughput.gpt_shape(loops.BABY).num_params() / 1e6 == pytest.approx(10.7, abs=0.1)
 
 
 def test_time_to_loss_is_summed_up_as_medians():
     said: list[str] = []
-    result = time_to_loss.summary(
+    result = time_to_loss.summarize_race(
         said.append,
         {"speedrun": [9.0, 10.0, 30.0], "long": [90.0] * 3, "gpt2": [100.0, 110.0, 90.0]},
         {"speedrun": [1.87, 1.88, 1.86], "long": [1.57] * 3, "gpt2": [1.91, 1.90, 1.89]},
@@ -95,8 +96,8 @@ def test_both_sides_are_given_the_same_data_and_nanogpts_own_settings(tmp_path):
     folder.mkdir()
     commands = time_to_loss.sides(folder, checkout)
     assert list(commands) == ["speedrun", "long", "gpt2", "nanogpt"]
-    assert set(time_to_loss.flags(time_to_loss.README_FLAGS)) <= set(commands["gpt2"])
-    assert set(time_to_loss.flags(time_to_loss.README_FLAGS)) <= set(commands["nanogpt"])
+    assert set(time_to_loss.as_flags(CPU_FLAGS)) <= set(commands["gpt2"])
+    assert set(time_to_loss.as_flags(CPU_FLAGS)) <= set(commands["nanogpt"])
     assert all("--dataset=shakespeare_char" in commands[s] for s in ("speedrun", "long", "gpt2"))
     with pytest.raises(ConfigError, match="expected a checkout of nanoGPT, found none"):
         time_to_loss.sides(folder, tmp_path / "nowhere")
@@ -104,7 +105,7 @@ def test_both_sides_are_given_the_same_data_and_nanogpts_own_settings(tmp_path):
 
 def test_a_side_that_fails_is_named(tmp_path):
     with pytest.raises(TrainingFailed, match="failed: "):
-        time_to_loss.run(["python3", "-c", "raise SystemExit('no')"], tmp_path)
+        time_to_loss.seconds_of_command(["python3", "-c", "raise SystemExit('no')"], tmp_path)
 
 
 def test_results_are_written_after_each_benchmark(monkeypatch):

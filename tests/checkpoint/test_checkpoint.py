@@ -15,8 +15,8 @@ from helpers import edit_json, forge
 from stepglass.checkpoint import tensors
 from stepglass.errors import CheckpointError
 from stepglass.files import FileOps, Folder
-from stepglass.run_dir import checkpoints
-from stepglass.run_dir.checkpoints import Contents, Retention
+from stepglass.run_dir import checkpoints, commit
+from stepglass.run_dir.commit import Contents, Retention
 from stepglass.train.optimizer import MuonAdamW
 
 RUN = Path("run")
@@ -37,12 +37,12 @@ def save(step: int = 5) -> Path:
     files["state.json"] = Contents.of(json.dumps({"step": step, "tokens": 123456}).encode())
     files["tokenizer.json"] = Contents.of(b'{"kind": "gpt2"}')
     with Folder.open(RUN) as run:
-        return RUN / "ckpt" / checkpoints.commit(FileOps(), run, step, files)
+        return RUN / "ckpt" / commit.write_checkpoint(FileOps(), run, step, files)
 
 
 def test_what_was_saved_comes_back():
     path = save()
-    loaded = tensors.load(path)
+    loaded = tensors.load_snapshot(path)
     assert (loaded.step, loaded.state) == (5, {"step": 5, "tokens": 123456})
     assert torch.equal(loaded.model["w"], WEIGHTS)
     assert loaded.optim["w.step"].shape == ()
@@ -61,7 +61,7 @@ def test_a_step_saved_again_gets_a_folder_of_its_own_and_counts_as_newer():
 def test_order_is_by_number_not_by_text():
     for step in (100_000_000, 99_999_999, 5):
         save(step)
-    assert [tensors.load(p).step for p in checkpoints.committed(RUN)] == [
+    assert [tensors.load_snapshot(p).step for p in checkpoints.committed(RUN)] == [
         100_000_000,
         99_999_999,
         5,
@@ -103,7 +103,7 @@ def test_a_foreign_entry_hides_no_later_save_and_is_never_deleted(foreign):
     (RUN / "ckpt" / foreign / "mine.txt").write_text("mine")
     paths = [save(step) for step in (1, 2, 3, 4)]
     with Folder.open(RUN) as run:
-        checkpoints.prune(FileOps(), run, Retention())
+        commit.prune(FileOps(), run, Retention())
     whole = [path for path in checkpoints.committed(RUN) if path.name != foreign]
     assert whole == [paths[3], paths[2]]
     assert (RUN / "ckpt" / foreign / "mine.txt").exists()
@@ -126,7 +126,7 @@ def test_every_flipped_bit_is_found_before_a_tensor_is_built(monkeypatch):
             damaged[bit // 8] ^= 1 << (bit % 8)
             (path / name).write_bytes(damaged)
             with pytest.raises(CheckpointError):
-                tensors.load(path)
+                tensors.load_snapshot(path)
             with pytest.raises(CheckpointError):
                 checkpoints.verify(path)
             found += 1
@@ -143,7 +143,7 @@ def test_every_truncation_of_every_file_is_found_before_a_tensor_is_built(monkey
         for length in range(0, len(original) - 1, 1 + len(original) // 200):
             (path / name).write_bytes(original[:length])
             with pytest.raises(CheckpointError):
-                tensors.load(path)
+                tensors.load_snapshot(path)
         (path / name).write_bytes(original)
     checkpoints.verify(path)
 
@@ -163,13 +163,13 @@ def test_files_and_folders_swapped_between_checkpoints_are_found(monkeypatch):
         swap(first / name, third / name)
         for path in (first, third):
             with pytest.raises(CheckpointError):
-                tensors.load(path)
+                tensors.load_snapshot(path)
         swap(first / name, third / name)
     swap(first / "model.safetensors", first / "optim.safetensors")
     swap(second, third)
     for path in (first, second, third):
         with pytest.raises(CheckpointError):
-            tensors.load(path)
+            tensors.load_snapshot(path)
 
 
 def test_a_symlink_in_a_checkpoint_is_refused():
@@ -177,7 +177,7 @@ def test_a_symlink_in_a_checkpoint_is_refused():
     (path / "state.json").rename("elsewhere.json")
     (path / "state.json").symlink_to(Path("elsewhere.json").resolve())
     with pytest.raises(CheckpointError, match="not a regular file"):
-        tensors.load(path)
+        tensors.load_snapshot(path)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ def test_a_manifest_that_is_none_is_refused(text):
     path = save()
     (path / "MANIFEST.json").write_text(text, encoding="latin-1")
     with pytest.raises(CheckpointError, match="expected a manifest, found a problem"):
-        tensors.load(path)
+        tensors.load_snapshot(path)
 
 
 def test_another_versions_manifest_is_refused():
     path = save()
     edit_json(path / "MANIFEST.json", schema=3)
     with pytest.raises(CheckpointError, match="expected schema 2, found 3"):
-        tensors.load(path)
+        tensors.load_snapshot(path)
 
 
 def test_a_manifest_cannot_name_files_elsewhere():
@@ -214,7 +214,7 @@ def test_a_manifest_cannot_name_files_elsewhere():
     manifest["files"]["../../x"] = manifest["files"].pop("state.json")
     (path / "MANIFEST.json").write_text(json.dumps(manifest))
     with pytest.raises(CheckpointError, match="its own sha256 does not match"):
-        tensors.load(path)
+        tensors.load_snapshot(path)
 
 
 def flips(data: bytes) -> Iterator[bytes]:
@@ -228,7 +228,7 @@ def test_no_flipped_bit_of_best_json_names_another_best():
     save(5)
     other = save(4)
     with Folder.open(RUN) as run:
-        checkpoints.mark_best(FileOps(), run, other.name, 1.5)
+        commit.mark_best(FileOps(), run, other.name, 1.5)
     told = checkpoints.Best(other.name, 1.5)
     assert checkpoints.best(RUN) == told
     found = 0
@@ -303,7 +303,7 @@ def test_what_was_just_saved_is_never_pruned():
     for step in (1000, 1200, 20):
         save(step)
     with Folder.open(RUN) as run:
-        checkpoints.prune(FileOps(), run, Retention())
+        commit.prune(FileOps(), run, Retention())
     assert [path.name for path in checkpoints.committed(RUN)] == [
         "step-00001200-000002",
         "step-00000020-000003",
@@ -313,9 +313,9 @@ def test_what_was_just_saved_is_never_pruned():
 def test_pinned_best_verified_and_last_survive_pruning():
     paths = {step: save(step) for step in range(10, 90, 10)}
     with Folder.open(RUN) as run:
-        checkpoints.mark_best(FileOps(), run, paths[20].name, 1.5)
+        commit.mark_best(FileOps(), run, paths[20].name, 1.5)
         kept_ones = Retention(last=3, every=40)
-        checkpoints.prune(FileOps(), run, kept_ones, verified=paths[30].name)
+        commit.prune(FileOps(), run, kept_ones, verified=paths[30].name)
     kept = [checkpoints.step_of(path) for path in checkpoints.committed(RUN)]
     assert kept == [80, 70, 60, 40, 30, 20]  # 80, 40: pinned; 20: best; 30: verified
 
@@ -325,7 +325,7 @@ def test_what_cannot_be_deleted_stays_and_stops_nothing():
         save(step)
     stuck = failing(0, OSError(13, "Permission denied"))
     with Folder.open(RUN) as run:
-        checkpoints.prune(stuck, run, Retention())
+        commit.prune(stuck, run, Retention())
     assert [checkpoints.step_of(p) for p in checkpoints.committed(RUN)] == [4, 3, 2]
 
 

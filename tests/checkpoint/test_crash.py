@@ -12,20 +12,21 @@ import torch
 from disks import HookedDisk, Killed, Recorder, after_power_loss, build, dying, failing
 from helpers import open_run
 from stepglass.checkpoint import tensors
-from stepglass.checkpoint.writer import Saver, SaveRequest
+from stepglass.checkpoint.writer import CheckpointWriter, SaveRequest
 from stepglass.errors import CheckpointError
 from stepglass.files import FileOps, Folder
-from stepglass.hardware.device import pick
+from stepglass.hardware.choose import pick_device
 from stepglass.json_files import read_json
+from stepglass.measure.records import StartRecord
 from stepglass.measure.run_log import RunLogWriter
-from stepglass.run_dir import checkpoints
-from stepglass.run_dir.checkpoints import Retention
+from stepglass.run_dir import checkpoints, commit
+from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import FolderLost
 from stepglass.settings.train import TrainConfig
 
 BEST = {2: 3.0, 3: 2.0, 4: 1.5}  # step -> validation loss, where it was the lowest so far
 STEPS = (1, 2, 3, 4)
-DEVICE = pick(TrainConfig(device="cpu"))
+DEVICE = pick_device(TrainConfig(device="cpu"))
 
 
 def weights(step: int) -> tensors.Files:
@@ -42,8 +43,8 @@ class Run:
     def __init__(self, folder: Path, disk: FileOps | None = None) -> None:
         self.run = open_run(folder)
         self.log = RunLogWriter(self.run.folder, self.run.check)
-        self.log.write({"kind": "start", "run_id": self.run.run_id})
-        self.saver = Saver(self.run, DEVICE, self.log, Retention(), disk)
+        self.log.write(StartRecord.from_dict({"run_id": self.run.run_id}))
+        self.saver = CheckpointWriter(self.run, DEVICE, self.log, Retention(), disk)
 
     def __enter__(self) -> "Run":
         return self
@@ -70,7 +71,7 @@ def violations(run_dir: Path, promises: list[int]) -> list[str]:
     for path in checkpoints.committed(run_dir):
         step = checkpoints.step_of(path)
         try:
-            loaded = tensors.load(path)
+            loaded = tensors.load_snapshot(path)
             whole.append(step)
         except CheckpointError as error:
             wrong.append(f"{path.name} has its final name and is damaged: {error}")
@@ -161,7 +162,7 @@ def test_no_kill_loses_or_spoils_a_checkpoint(tmp_path):
         assert violations(tmp_path / f"kill-{at}", promises) == []
         # The next process sweeps, goes on, and leaves nothing behind.
         with Folder.open(tmp_path / f"kill-{at}") as folder:
-            checkpoints.sweep(FileOps(), folder)
+            commit.sweep(FileOps(), folder)
         with Run(tmp_path / f"kill-{at}") as run:
             assert run.save(9).error is None
         names = [path.name for path in (tmp_path / f"kill-{at}" / "ckpt").iterdir()]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers import prepare_tiny, train_tiny, write_tokens
-from stepglass.data import dataset, identity
+from stepglass.data import dataset, identity, token_file
 from stepglass.errors import CheckpointError, DataError
 from stepglass.run_dir import checkpoints
 
@@ -28,12 +28,12 @@ def nanogpts_folder(num_tokens: int = 5000) -> np.ndarray:
 def all_files_are_large(monkeypatch, tmp_path):
     """Every hash is worked out beside training, and only the very ends are known at once."""
     monkeypatch.setattr(identity, "AT_ONCE_BYTES", 0)
-    monkeypatch.setattr(dataset, "EDGE_TOKENS", 16)
+    monkeypatch.setattr(token_file, "EDGE_TOKENS", 16)
     monkeypatch.setenv("STEPGLASS_CACHE", str(tmp_path / "cache"))
 
 
 def opened() -> dataset.Dataset:
-    return dataset.load("big", 8)
+    return dataset.load_dataset("big", 8)
 
 
 def wait_for_hashes(data: dataset.Dataset) -> None:
@@ -54,7 +54,7 @@ def change_the_middle(tokens: np.ndarray) -> None:
 
 
 def test_a_token_changed_in_the_middle_makes_other_data(monkeypatch):
-    monkeypatch.setattr(dataset, "EDGE_TOKENS", 16)
+    monkeypatch.setattr(token_file, "EDGE_TOKENS", 16)
     tokens = nanogpts_folder()
     before = opened().fingerprint
     opened().resume("ckpt", before)
@@ -165,11 +165,11 @@ def test_a_large_file_is_held_to_its_manifest_when_its_hash_comes(all_files_are_
 def test_a_checkpoint_is_held_to_what_it_says_of_its_data(stored, is_same):
     nanogpts_folder()
     found = opened().fingerprint
-    assert identity.is_same(found | stored, found) == is_same
+    assert identity.is_same_data(found | stored, found) == is_same
 
 
 def test_a_checkpoint_of_an_earlier_version_knows_the_ends_of_its_data(monkeypatch):
-    monkeypatch.setattr(dataset, "EDGE_TOKENS", 16)
+    monkeypatch.setattr(token_file, "EDGE_TOKENS", 16)
     tokens = nanogpts_folder()
     stored = opened().fingerprint
     for split in ("train", "val"):

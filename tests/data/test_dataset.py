@@ -12,7 +12,7 @@ PINNED = [985, 347, 78, 213]  # change these and no old run can be resumed exact
 
 def test_a_batch_depends_on_seed_and_step_alone():
     prepare_tiny()
-    first, second = dataset.load("tiny", 8), dataset.load("tiny", 8)
+    first, second = dataset.load_dataset("tiny", 8), dataset.load_dataset("tiny", 8)
     for _ in range(5):
         first.batch(1, 3, 4, 8)  # what was read before does not matter
     x, y = first.batch(1, 7, 4, 8)
@@ -25,7 +25,7 @@ def test_a_batch_depends_on_seed_and_step_alone():
 
 def test_a_larger_batch_begins_with_the_rows_of_a_smaller_one():
     prepare_tiny()
-    data = dataset.load("tiny", 8)
+    data = dataset.load_dataset("tiny", 8)
     assert (data.batch(1, 5, 6, 8)[0][:2] == data.batch(1, 5, 2, 8)[0]).all()
 
 
@@ -41,7 +41,7 @@ def test_random_numbers_are_spread_evenly():
 
 def test_windows_of_an_evaluation_are_fixed_and_do_not_overlap():
     prepare_tiny(TEXT * 3)
-    data = dataset.load("tiny", 8)
+    data = dataset.load_dataset("tiny", 8)
     windows = data.eval_windows(data.val, 1, 20, 8)
     assert len(windows) == len(set(windows)) == 20
     assert (windows % 8 == 0).all()
@@ -51,6 +51,6 @@ def test_windows_of_an_evaluation_are_fixed_and_do_not_overlap():
 
 def test_a_large_evaluation_is_the_whole_split():
     prepare_tiny()
-    data = dataset.load("tiny", 8)
+    data = dataset.load_dataset("tiny", 8)
     windows = data.eval_windows(data.val, 1, 10**9, 8)
     assert windows.tolist() == list(range(0, (len(data.val) - 1) // 8 * 8, 8))

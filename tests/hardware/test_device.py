@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from stepglass.errors import DeviceError
-from stepglass.hardware import device
+from stepglass.hardware import choose
+from stepglass.hardware.device import CudaTimer
+from stepglass.hardware.peak import Peak, find_peak, measured_again
 from stepglass.measure import devices
 from stepglass.settings.train import TrainConfig
 
@@ -25,7 +27,7 @@ class Machine:
 
 
 def choices(**settings) -> tuple[str, str]:
-    chosen = device.pick(TrainConfig(**settings))
+    chosen = choose.pick_device(TrainConfig(**settings))
     return chosen.type, str(chosen.dtype).removeprefix("torch.")
 
 
@@ -43,7 +45,7 @@ def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
 ):
     Machine(monkeypatch, **hardware)
     assert choices() == expected
-    reasons = device.pick(TrainConfig()).reasons
+    reasons = choose.pick_device(TrainConfig()).reasons
     assert [reason.split(":")[0] for reason in reasons] == ["device", "dtype"]
     assert "asked for" not in " ".join(reasons)
 
@@ -51,7 +53,7 @@ def test_no_flags_work_on_every_machine_and_every_choice_has_a_reason(
 def test_what_the_user_says_is_done(monkeypatch):
     Machine(monkeypatch, cuda="NVIDIA A100-SXM4-40GB", bf16=True, triton=True)
     assert choices(device="cpu", dtype="bfloat16") == ("cpu", "bfloat16")
-    assert device.pick_compile("cpu", True, 0.0, 1e11) == (True, "asked for")
+    assert choose.pick_compile("cpu", True, 0.0, 1e11) == (True, "asked for")
 
 
 HOUR = 3600 * 0.4  # of work, for a device that does 1 FLOP/s at the usual MFU
@@ -74,14 +76,14 @@ def test_compiling_must_pay_back_within_the_run(
 ):
     Machine(monkeypatch, triton=has_compiler)
     monkeypatch.setattr(shutil, "which", lambda name: name if has_compiler else None)
-    chosen, said = device.pick_compile(kind, "auto", hours * HOUR, 1.0)
+    chosen, said = choose.pick_compile(kind, "auto", hours * HOUR, 1.0)
     assert chosen is does_compile
     assert said.startswith(reason)
 
 
 def test_a_gpu_whose_peak_is_unknown_compiles(monkeypatch):
     Machine(monkeypatch, triton=True)
-    assert device.pick_compile("cuda", "auto", 1.0, None)[0]
+    assert choose.pick_compile("cuda", "auto", 1.0, None)[0]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_a_format_the_gpu_lacks_is_refused(monkeypatch):
     ],
 )
 def test_peak_is_the_devices_own_or_unknown_never_an_a100s(name, peak):
-    known = devices.find(name)
+    known = devices.find_device(name)
     assert (known.peak_flops("bf16") if known else None) == (peak and pytest.approx(peak * 1e12))
 
 
@@ -155,25 +157,25 @@ def test_half_precision_peaks_follow_from_the_shader_rate():
 
 def test_peak_of_an_unknown_gpu_is_unknown(monkeypatch):
     Machine(monkeypatch, cuda="NVIDIA GeForce GT 9999", bf16=True)
-    peak = device.peak(device.pick(TrainConfig()))
+    peak = find_peak(choose.pick_device(TrainConfig()))
     assert peak.flops_per_s is None
     assert peak.source == "NVIDIA GeForce GT 9999 is not in the device table"
 
 
 def test_peak_of_a_known_gpu_names_its_row(monkeypatch):
     Machine(monkeypatch, cuda="NVIDIA GeForce RTX 4070", bf16=True)
-    peak = device.peak(device.pick(TrainConfig()))
+    peak = find_peak(choose.pick_device(TrainConfig()))
     assert peak.source == "device table: GeForce RTX 4070, bf16, 58.3 TFLOP/s"
 
 
 def test_peak_of_a_cpu_is_measured():
-    chosen = device.pick(TrainConfig(device="cpu"))
-    peak = device.peak(chosen)
+    chosen = choose.pick_device(TrainConfig(device="cpu"))
+    peak = find_peak(chosen)
     assert peak.flops_per_s is not None
     assert peak.flops_per_s > 1e8
-    assert device.measured_again(device.Peak(1.0, "low"), chosen).flops_per_s > 1e8
-    high = device.Peak(1e30, "high")
-    assert device.measured_again(high, chosen) is high
+    assert measured_again(Peak(1.0, "low"), chosen).flops_per_s > 1e8
+    high = Peak(1e30, "high")
+    assert measured_again(high, chosen) is high
 
 
 class FakeEvent:
@@ -198,7 +200,7 @@ class FakeEvent:
 
 def test_cuda_timer_reads_events_only_when_they_are_passed_and_uses_them_again(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
-    timer = device.CudaTimer()
+    timer = CudaTimer()
     start, end = timer.mark(), timer.mark()
     assert timer.elapsed_ms(start, end) is None
     FakeEvent.passed = FakeEvent.recorded

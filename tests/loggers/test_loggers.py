@@ -1,10 +1,12 @@
 """Loggers beside the run log: what they are sent, and that nothing they do reaches the run."""
 
+import inspect
 import math
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,30 +15,44 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from helpers import prepare_tiny, records, train_tiny
+from stepglass import loggers
 from stepglass.cli import main
 from stepglass.errors import ConfigError, LogError
 from stepglass.files import Folder
 from stepglass.loggers import feed as feeding
-from stepglass.loggers import packages, start
+from stepglass.loggers import start
 from stepglass.loggers.feed import LoggerFeed
 from stepglass.loggers.tags import ShownRows, scalars
 from stepglass.loggers.tensorboard import TensorBoard
 from stepglass.loggers.wandb import Wandb
 from stepglass.measure import run_log
-from stepglass.measure.run_log import Record, RunLogWriter
+from stepglass.measure.event_details import WarmUpEvent, event_record
+from stepglass.measure.records import (
+    CheckpointRecord,
+    EndRecord,
+    EvalRecord,
+    EventRecord,
+    IterRecord,
+    RunRecord,
+    StartRecord,
+)
+from stepglass.measure.run_log import RunLogWriter
 from stepglass.report.to_tensorboard import to_tensorboard
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve
+from stepglass.settings.log_to import LOGGERS
+
+ROOT = Path(__file__).parents[2]
 
 
 class Notebook:
     """A logger that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
+        self.records: list[RunRecord] = []
         self.is_closed = False
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         self.records += records
 
     def close(self) -> None:
@@ -50,7 +66,7 @@ class Stuck(Notebook):
         super().__init__()
         self.entered, self.let_go = threading.Event(), threading.Event()
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         self.entered.set()
         self.let_go.wait(20)
         super().write(records)
@@ -59,7 +75,7 @@ class Stuck(Notebook):
 class Broken(Notebook):
     """A logger whose network is gone."""
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         raise ConnectionResetError(104, "Connection reset by peer")
 
 
@@ -109,9 +125,8 @@ def installed(monkeypatch: pytest.MonkeyPatch, name: str) -> FakeService:
     return service
 
 
-def iteration(number: int, **changes: Any) -> Record:
-    return {
-        "kind": "iter",
+def iteration(number: int, **changes: Any) -> IterRecord:
+    figures = {
         "iter": number,
         "loss": 2.0,
         "lr": 0.25,
@@ -120,21 +135,25 @@ def iteration(number: int, **changes: Any) -> Record:
         "wall_ms": 500.0,
         "phases": {"data": 50.0, "forward_backward": 150.0, "eval": 300.0},
         "mfu": 0.125,
-        **changes,
     }
+    return IterRecord(**(figures | changes))
 
 
-def evaluation(number: int, **changes: Any) -> Record:
-    return {
-        "kind": "eval",
+def evaluation(number: int, **changes: Any) -> EvalRecord:
+    figures = {
         "iter": number,
         "train_loss": 2.0,
         "val_loss": 2.5,
         "val_se": 0.01,
         "windows": 8,
         "wall_ms": 300.0,
-        **changes,
     }
+    return EvalRecord(**(figures | changes))
+
+
+def checkpoint(number: int, **changes: Any) -> CheckpointRecord:
+    figures = {"stall_ms": 4.0, "background_ms": 80.0, "bytes": 9, "path": "ckpt/x"}
+    return CheckpointRecord(iter=number, is_best=False, **(figures | changes))
 
 
 def events(folder: Path | str) -> list[Any]:
@@ -169,7 +188,7 @@ def test_an_evaluation_has_nanogpts_wandb_keys():
 
 
 def test_an_iteration_has_its_loss_its_speed_and_its_phases():
-    assert scalars(iteration(3), {}) == {
+    assert scalars(iteration(3)) == {
         "loss": 2.0,
         "lr": 0.25,
         "grad_norm": 1.5,
@@ -184,24 +203,26 @@ def test_an_iteration_has_its_loss_its_speed_and_its_phases():
 
 
 def test_a_step_is_timed_by_the_devices_own_clock_where_there_is_one():
-    found = scalars(iteration(3, device_phases={"forward_backward": 400.0}), {})
+    found = scalars(iteration(3, device_phases={"forward_backward": 400.0}))
     assert (found["time/step_ms"], found["tokens_per_s"]) == (400.0, 250.0)
 
 
 def test_a_checkpoint_has_what_training_waited_and_what_the_writer_took():
-    record = {"kind": "checkpoint", "iter": 5, "stall_ms": 4.0, "background_ms": 80.0, "bytes": 9}
-    assert scalars(record, {}) == {"checkpoint/stall_ms": 4.0, "checkpoint/background_ms": 80.0}
+    assert scalars(checkpoint(5)) == {
+        "checkpoint/stall_ms": 4.0,
+        "checkpoint/background_ms": 80.0,
+    }
 
 
 @pytest.mark.parametrize("unknown", [None, math.nan, math.inf, "2.0", True, 10**400])
 def test_what_is_not_a_number_is_left_out(unknown):
-    found = scalars(iteration(3, loss=unknown, mfu=unknown, phases=unknown), {})
+    found = scalars(iteration(3, loss=unknown, mfu=unknown, phases=unknown))
     assert found == {"lr": 0.25, "grad_norm": 1.5, "time/wall_ms": 500.0}
 
 
-@pytest.mark.parametrize("kind", ["start", "event", "end"])
+@pytest.mark.parametrize("kind", [StartRecord, EventRecord, EndRecord])
 def test_other_records_have_no_numbers(kind):
-    assert scalars({"kind": kind}, {}) == {}
+    assert scalars(kind.from_dict({"iter": 1})) == {}
 
 
 def test_wandb_and_trackio_get_the_printed_iterations_and_ten_a_second_at_most():
@@ -237,12 +258,12 @@ def test_events_have_the_time_of_day_at_which_they_happened():
     writer = TensorBoard(Path("tb"))
     writer.write(
         [
-            {"kind": "start", "time": 1_000_004.0},
-            {"kind": "event", "name": "warmup", "iter": 0, "detail": {"startup_ms": 4000.0}},
+            StartRecord.from_dict({"time": 1_000_004.0}),
+            event_record(0, WarmUpEvent(startup_ms=4000.0, compile_ms=None, first_batch_ms=1.0)),
             iteration(0, wall_ms=5000.0),
             evaluation(1, wall_ms=300.0),
             iteration(1, wall_ms=500.0),
-            {"kind": "checkpoint", "iter": 1, "stall_ms": 1.0},
+            checkpoint(1),
         ]
     )
     writer.close()
@@ -272,8 +293,8 @@ def test_neither_torch_nor_tensorflow_is_imported_even_if_it_is_there():
         Path(f"{name}.py").write_text("raise SystemExit('imported')\n")
     code = (
         "from pathlib import Path; from stepglass.loggers.tensorboard import TensorBoard; "
-        "b = TensorBoard(Path('tb')); "
-        "b.write([{'kind': 'checkpoint', 'iter': 7, 'stall_ms': 2.0}]); b.close()"
+        "from stepglass.measure.records import CheckpointRecord; b = TensorBoard(Path('tb')); "
+        "b.write([CheckpointRecord.from_dict({'iter': 7, 'stall_ms': 2.0})]); b.close()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -283,9 +304,10 @@ def test_neither_torch_nor_tensorflow_is_imported_even_if_it_is_there():
 # -- a finished run, converted ------------------------------------------------------------------
 
 
-def write_log(*story: Record) -> Path:
+def write_log(*story: RunRecord | dict[str, Any]) -> Path:
+    lines = [record if isinstance(record, dict) else record.as_dict() for record in story]
     Path("run").mkdir()
-    Path("run/run.jsonl").write_bytes(b"".join(map(run_log.encode, story)))
+    Path("run/run.jsonl").write_bytes(b"".join(map(run_log.encode, lines)))
     return Path("run")
 
 
@@ -360,15 +382,14 @@ def test_nanogpts_switch_sends_the_run_to_wandb(wandb):
 
 def test_a_checkpoint_that_is_written_late_does_not_take_wandb_back(wandb):
     logger = Wandb("p", "n", {}, log_interval=1)
-    late = {"kind": "checkpoint", "iter": 3, "stall_ms": 1.0, "background_ms": 900.0}
-    logger.write([iteration(4), iteration(5), late])
+    logger.write([iteration(4), iteration(5), checkpoint(3)])
     assert [step for step, _ in wandb.runs[0].rows] == [4, 5, 5]
 
 
 @pytest.mark.parametrize(("reason", "exit_code"), [("finished", 0), ("signal", 0), ("oom", 1)])
 def test_wandb_is_told_how_the_run_ended(wandb, reason, exit_code):
     logger = Wandb("p", "n", {}, log_interval=1)
-    logger.write([{"kind": "end", "reason": reason}])
+    logger.write([EndRecord(reason=reason, iter=6, ledger={}, background={})])
     logger.close()
     assert wandb.runs[0].finished == [exit_code]
 
@@ -397,12 +418,31 @@ def test_a_resumed_run_is_a_new_one_of_the_same_name_that_goes_on_where_it_stood
     assert after.rows[0][0] == 6
 
 
+# -- one logger, one module ---------------------------------------------------------------------
+
+
+def test_every_logger_that_the_setting_names_is_a_module_and_the_other_way_round():
+    folder = Path(loggers.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py") if "\nPACKAGE = " in path.read_text()}
+    assert modules == set(LOGGERS)
+
+
+@pytest.mark.parametrize("name", LOGGERS)
+def test_every_logger_has_what_a_logger_needs(name):
+    module = start.logger_module(name)
+    assert module.PACKAGE.name == name
+    assert module.HINT
+    assert list(inspect.signature(module.start).parameters) == ["run"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert name in extras["optional-dependencies"]  # what the error says to install
+
+
 # -- what cannot be had -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
+@pytest.mark.parametrize("name", LOGGERS)
 def test_a_missing_package_is_one_line_with_what_to_type(name, monkeypatch, capsys):
-    for module in [name, packages.PACKAGES[name][0]]:
+    for module in [name, start.logger_module(name).PACKAGE.module]:
         monkeypatch.setitem(sys.modules, module, None)
     prepare_tiny()
     assert train_tiny(log_to=name) == 2
@@ -417,7 +457,7 @@ def test_the_folder_that_wandb_leaves_behind_is_not_the_package(monkeypatch):
     """Python takes ./wandb, with no code in it, for a package."""
     monkeypatch.setitem(sys.modules, "wandb", ModuleType("wandb"))
     with pytest.raises(ConfigError, match=r"type: pip install 'stepglass\[wandb\]'"):
-        packages.load("wandb")
+        start.check_packages(["wandb"])
 
 
 def test_a_package_that_breaks_when_it_is_imported_is_named(monkeypatch):
@@ -425,7 +465,7 @@ def test_a_package_that_breaks_when_it_is_imported_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "trackio", raising=False)
     monkeypatch.syspath_prepend(".")
     with pytest.raises(ConfigError, match="cannot be imported: ModuleNotFoundError: No module"):
-        packages.load("trackio")
+        start.check_packages(["trackio"])
 
 
 @pytest.mark.parametrize(
@@ -523,11 +563,11 @@ def test_a_logger_that_hangs_holds_up_neither_the_run_log_nor_a_checkpoints_flus
     log.write(iteration(1))
     log.mark()
     log.flush()
-    assert [r["iter"] for r in run_log.read(Path("run.jsonl"))] == [0, 1]
+    assert [r["iter"] for r in run_log.read_records(Path("run.jsonl"))] == [0, 1]
     stuck.let_go.set()
     log.close()
-    feeding.close(feeds, lambda line: None)
-    assert [r["iter"] for r in stuck.records] == [r["iter"] for r in notebook.records] == [0, 1]
+    feeding.close_feeds(feeds, lambda line: None)
+    assert [r.iter for r in stuck.records] == [r.iter for r in notebook.records] == [0, 1]
 
 
 def test_the_end_of_a_run_waits_for_a_slow_logger_but_not_for_ever():
@@ -535,7 +575,7 @@ def test_the_end_of_a_run_waits_for_a_slow_logger_but_not_for_ever():
     feed = LoggerFeed("stuck", stuck)
     feed.put([iteration(0)])
     said: list[str] = []
-    feeding.close([feed], said.append, timeout_s=0.05)
+    feeding.close_feeds([feed], said.append, timeout_s=0.05)
     assert said == ["waiting for stuck to take what is left: 0.05 s at most"]
     assert feed.failure == "it was not done 0.05 s after the run"
     stuck.let_go.set()
@@ -563,9 +603,9 @@ def test_loggers_get_the_records_that_a_full_disk_refuses():
     Path("run.jsonl").mkdir()
     log.write(iteration(0))
     log.close()
-    feeding.close([feed], lambda line: None)
+    feeding.close_feeds([feed], lambda line: None)
     assert log.failure == "run.jsonl: is a directory"
-    assert [r["iter"] for r in notebook.records] == [0]
+    assert [r.iter for r in notebook.records] == [0]
 
 
 def test_a_second_run_in_the_same_folder_does_not_mix_its_curves_with_the_first():

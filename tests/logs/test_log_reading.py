@@ -15,7 +15,7 @@ from stepglass.errors import LogError
 from stepglass.logs import detect, lines
 from stepglass.logs.bulk import nanogpt_lines
 from stepglass.logs.log import MOST_SEGMENTS, Log
-from stepglass.logs.table import CAPACITY, Read, Table
+from stepglass.logs.table import CAPACITY, ReadBlock, Table
 
 LINES = """\
 iter 90: loss 2.5000, time 33.10ms, mfu 11.00%
@@ -27,7 +27,7 @@ iter 110: loss 2.4000, time 33.00ms, mfu 10.30%
 
 
 def read(data: bytes | str) -> Log:
-    return detect.read(io.BytesIO(data if isinstance(data, bytes) else data.encode()), "x.log")
+    return detect.read_log(io.BytesIO(data if isinstance(data, bytes) else data.encode()), "x.log")
 
 
 def numbers(log: Log) -> list[tuple[float, float, float]]:
@@ -64,7 +64,7 @@ PLAIN = numbers(read(LINES))
 )
 def test_however_a_log_was_captured_it_says_the_same(data):
     log = read(data)
-    assert log.format == "nanogpt"
+    assert log.format.name == "nanogpt"
     assert len(log.segments) == 1
     assert numbers(log) == PLAIN
     assert [(e.iter, e.val_loss, e.save_line is not None) for e in log.segments[0].evals] == [
@@ -123,7 +123,7 @@ def test_the_fast_way_and_the_slow_way_read_the_same():
     for line in run.text.encode().splitlines(keepends=True):
         apart.feed(line)
     one_by_one = apart.log()
-    assert nanogpt_lines.read(run.text.encode()) is not None
+    assert nanogpt_lines.read_block(run.text.encode()) is not None
     for name in ("line", "iter", "loss", "time_ms", "mfu", "prev_mfu", "n"):
         left = together.segments[0].table.column(name)
         right = one_by_one.segments[0].table.column(name)
@@ -144,7 +144,7 @@ def test_the_fast_way_and_the_slow_way_read_the_same():
     ],
 )
 def test_the_fast_way_takes_any_number_of_digits(line):
-    block = nanogpt_lines.read((line + "\n").encode() * 20)
+    block = nanogpt_lines.read_block((line + "\n").encode() * 20)
     assert block is not None
     slow = read(line + "\n")
     for name in ("iter", "loss", "time_ms", "mfu"):
@@ -169,7 +169,7 @@ def test_the_fast_way_takes_any_number_of_digits(line):
 )
 def test_the_fast_way_leaves_what_it_cannot_be_sure_of(line):
     ordinary = "iter 5: loss 1.2500, time 3.12ms, mfu 7.50%\n" * 20
-    block = nanogpt_lines.read((ordinary + line + "\n").encode())
+    block = nanogpt_lines.read_block((ordinary + line + "\n").encode())
     assert block is None or [text.decode() for _, text in block.slow] == [line]
 
 
@@ -236,7 +236,7 @@ def test_a_long_log_is_thinned_but_keeps_every_spike_and_all_sums():
         part = slice(start, start + block)
         numbers = np.arange(rows, dtype=np.float64)[part]
         columns = {name: numbers for name in ("line", "iter", "loss", "mfu")}
-        table.add_block(Read({**columns, "time_ms": time[part]}))
+        table.add_block(ReadBlock({**columns, "time_ms": time[part]}))
     assert len(table) == rows
     assert len(table.column("n")) <= CAPACITY
     assert 12345 in table.column("n")
@@ -254,7 +254,7 @@ def test_memory_does_not_grow_with_the_log():
         )
         later = (lines.replace(b"iter 1", b"iter %d" % (k + 1)) for k in range(repeats))
         tracemalloc.start()
-        detect.read(Joined(later), "x.log")
+        detect.read_log(Joined(later), "x.log")
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
@@ -274,7 +274,7 @@ class Joined:
 
 def test_a_line_without_end_costs_its_start_only():
     endless = iter([b"x" * lines.BLOCK] * 50)
-    assert sum(len(block) for block in lines.blocks(Joined(endless))) < 4 * lines.BLOCK
+    assert sum(len(block) for block in lines.line_blocks(Joined(endless))) < 4 * lines.BLOCK
 
 
 def test_runs_in_one_file_become_segments():
@@ -375,9 +375,9 @@ def test_a_block_of_which_nothing_is_kept_is_still_counted():
     table = Table()
     table._stride = 1000
 
-    def block(size: int, start: int) -> Read:
+    def block(size: int, start: int) -> ReadBlock:
         numbers = np.arange(start, start + size, dtype=np.float64)
-        return Read({name: numbers for name in ("line", "iter", "loss", "mfu", "time_ms")})
+        return ReadBlock({name: numbers for name in ("line", "iter", "loss", "mfu", "time_ms")})
 
     for start in range(0, 1010, 10):
         table.add_block(block(10, start))

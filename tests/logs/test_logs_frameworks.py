@@ -8,22 +8,23 @@ import time
 
 import pytest
 
-from stepglass.logs.events import bars, common
+from stepglass.logs.bars import bars
+from stepglass.logs.events import records_of_any_log
 from stepglass.logs.formats.charrnn import CharRNN
 from stepglass.logs.formats.composer import Composer
 from stepglass.logs.formats.gpt2_simple import Gpt2Fork
 from stepglass.logs.formats.huggingface import HFTrainer, trainer_state
-from stepglass.logs.formats.lightly import LightlyTrain
 from stepglass.logs.formats.lightning import LightningBar, MetricsCsv
 from stepglass.logs.formats.mingpt import MinGPT
 from stepglass.logs.formats.mlx import MlxLM
 from stepglass.logs.formats.nemo import NeMo
-from stepglass.logs.formats.stepglass_log import Console, RunLog
+from stepglass.logs.formats.run_log_reader import RunLogReader
+from stepglass.logs.formats.stepglass_console import StepglassConsole
 from stepglass.logs.reader import Reader, Record
 
 READERS: list[type[Reader]] = [
-    Console,
-    RunLog,
+    StepglassConsole,
+    RunLogReader,
     HFTrainer,
     LightningBar,
     MetricsCsv,
@@ -33,7 +34,6 @@ READERS: list[type[Reader]] = [
     MlxLM,
     Gpt2Fork,
     NeMo,
-    LightlyTrain,
 ]
 
 
@@ -83,10 +83,7 @@ OWN = {
     NeMo: [
         "Training epoch 0, iteration 120/149 | lr: 3e-05 | consumed_samples: 121 | global_batch_size: 1 | global_step: 120 | reduced_train_loss: 1.233 | train_step_timing in s: 0.03146 | val_loss: 4.106"
     ],
-    LightlyTrain: [
-        "[2025-01-01][INFO] Train Step 1/10 | Train Loss: 32.8633 | Time Spent [Dataload: 64.5%, Forward: 16.2%, Backward: 19.3%, Metrics: 0.0%]"
-    ],
-    Console: [
+    StepglassConsole: [
         "step 250: train loss 1.9639, val loss 2.0676",
         "iter 250: loss 2.0307, time 90796.41ms, mfu 0.43%",
         "2023-03-22 09:32:52 iter 3010: loss nan, time 1019.95ms, mfu 14.12%",
@@ -94,7 +91,7 @@ OWN = {
         "eval 400: 549.23ms, val loss 2.4270 ± 0.0149 (240 windows)",
         "checkpoint 400: stalled 4.11ms, written in background 1.5s, 9.7 MB, the best so far",
     ],
-    RunLog: [
+    RunLogReader: [
         '{"kind":"iter","iter":0,"loss":4.1,"wall_ms":50.0,"phases":{"data":1.0,"forward_backward":40.0},"mfu":0.11}'
     ],
 }
@@ -137,7 +134,7 @@ def test_a_line_is_claimed_by_its_own_reader_and_no_other(owner):
 def test_lines_of_other_trainers_are_claimed_by_none_of_these(line):
     claimed = [make.__name__ for make in READERS if make().read(line)]
     assert claimed == [], line
-    assert common(line) == []
+    assert records_of_any_log(line) == []
 
 
 @pytest.mark.parametrize(
@@ -145,7 +142,7 @@ def test_lines_of_other_trainers_are_claimed_by_none_of_these(line):
 )
 def test_a_launchers_prefix_hides_no_line(prefix):
     for owner, lines in OWN.items():
-        if owner in (RunLog,):
+        if owner in (RunLogReader,):
             continue  # JSON stands alone
         for line in lines:
             assert repr(owner().read(prefix + line)) == repr(owner().read(line)), line
@@ -166,10 +163,10 @@ def test_a_run_log_passes_with_its_units_made_those_of_the_console():
         "phases": {"data": 0.5, "forward_backward": 40.0, "optimizer": 3.0, "eval": 549.2},
         "mfu": 0.4922,
     }
-    [found] = RunLog().read(json.dumps(record))
+    [found] = RunLogReader().read(json.dumps(record))
     assert holds(found, iter=400, time_ms=598.1, step_ms=43.5, mfu=49.22, lr=1e-3, grad_norm=0.5)
     assert found["phases"] == record["phases"]
-    assert RunLog.time_holds_eval
+    assert RunLogReader.format.time_holds_eval
 
 
 def test_a_devices_own_clock_says_what_a_step_took():
@@ -180,7 +177,7 @@ def test_a_devices_own_clock_says_what_a_step_took():
         "phases": {"forward_backward": 2.0, "other": 58.0},
         "device_phases": {"data": 1.0, "forward_backward": 50.0, "optimizer": 4.0},
     }
-    [found] = RunLog().read(json.dumps(record))
+    [found] = RunLogReader().read(json.dumps(record))
     assert holds(found, step_ms=55.0, time_ms=60.0, loss=None, mfu=None)
 
 
@@ -198,7 +195,7 @@ def test_the_start_of_a_run_log_gives_sizes_and_the_machine():
         "dtype": "float32",
         "compile": False,
     }
-    [found] = RunLog().read(json.dumps(record))
+    [found] = RunLogReader().read(json.dumps(record))
     assert holds(
         found,
         parameters=4368.0,
@@ -243,7 +240,7 @@ def test_evaluations_saves_events_and_the_end_of_a_run_log():
             "ledger": {"wall_ms": 65670.0, "phases": {"eval": 1.0}},
         },
     ]
-    found = [record for line in lines for record in RunLog().read(json.dumps(line))]
+    found = [record for line in lines for record in RunLogReader().read(json.dumps(line))]
     assert holds(found[0], kind="eval", time_ms=630.5, val_se=0.01)
     assert holds(found[1], kind="checkpoint", time_ms=4.0, background_ms=1500.0)
     assert holds(found[2], name="signal", detail={"name": "SIGINT"})
@@ -267,7 +264,7 @@ def test_evaluations_saves_events_and_the_end_of_a_run_log():
     ],
 )
 def test_json_that_is_no_record_of_ours_is_passed_over(line):
-    assert RunLog().read(line) == []
+    assert RunLogReader().read(line) == []
 
 
 CONSOLE = """
@@ -304,9 +301,9 @@ best val loss 2.4270 at step 400
 
 
 def test_our_console_is_read_whole():
-    reader = Console()
+    reader = StepglassConsole()
     records = read(reader, CONSOLE)
-    assert (reader.name, reader.time_holds_eval) == ("stepglass", False)
+    assert (reader.format.name, reader.format.time_holds_eval) == ("stepglass", False)
     facts = {k: v for r in records if r["kind"] == "start" for k, v in r.items() if k != "kind"}
     assert holds(
         facts,
@@ -343,7 +340,7 @@ def test_our_console_is_read_whole():
 
 
 def test_nanogpts_console_stays_nanogpts():
-    reader = Console()
+    reader = StepglassConsole()
     records = read(
         reader,
         """
@@ -353,12 +350,12 @@ def test_nanogpts_console_stays_nanogpts():
         iter 250: loss 2.0307, time 90796.41ms, mfu 0.43%
         """,
     )
-    assert (reader.name, reader.time_holds_eval) == ("nanogpt", True)
+    assert (reader.format.name, reader.format.time_holds_eval) == ("nanogpt", True)
     assert [r["kind"] for r in records] == ["eval", "checkpoint", "iter"]
 
 
 def test_an_evaluation_cut_off_from_its_second_line_is_not_lost():
-    reader = Console()
+    reader = StepglassConsole()
     records = read(
         reader,
         """
@@ -371,7 +368,7 @@ def test_an_evaluation_cut_off_from_its_second_line_is_not_lost():
 
 
 def test_our_own_word_for_memory_that_ran_out():
-    [record] = Console().read(
+    [record] = StepglassConsole().read(
         "error: NVIDIA A100 ran out of memory at step 7 with batch_size=64; try --batch_size=32"
     )
     assert holds(record, name="oom", iter=7)
@@ -858,12 +855,6 @@ def test_a_nemo_line_cut_in_its_middle_is_read_as_far_as_it_goes():
     assert holds(record, iter=120, loss=1.233, time_ms=31.46)
 
 
-def test_lightly_train_gives_the_share_of_loading():
-    [record] = LightlyTrain().read(OWN[LightlyTrain][0])
-    assert holds(record, kind="iter", iter=1, max_iters=10, loss=32.8633, data_share=64.5)
-    assert record["shares"] == {"dataload": 64.5, "forward": 16.2, "backward": 19.3, "metrics": 0.0}
-
-
 # -- any log -------------------------------------------------------------------------------------
 
 GIB, MIB = 2**30, 2**20
@@ -900,7 +891,7 @@ OOM = [
 @pytest.mark.parametrize(("line", "sizes"), OOM)
 @pytest.mark.parametrize("prefix", ["", "[rank3]: "])
 def test_memory_that_ran_out_is_seen_with_its_sizes(prefix, line, sizes):
-    [record] = common(prefix + line)
+    [record] = records_of_any_log(prefix + line)
     found = tuple(record.get(key) for key in ("tried_bytes", "free_bytes", "total_bytes"))
     assert (record["kind"], record["name"]) == ("event", "oom")
     assert found == tuple(None if size is None else pytest.approx(size) for size in sizes)
@@ -952,7 +943,7 @@ def test_memory_that_ran_out_is_seen_with_its_sizes(prefix, line, sizes):
     ],
 )
 def test_events_of_any_log(line, name):
-    [record] = common(line)
+    [record] = records_of_any_log(line)
     assert (record["kind"], record["name"]) == ("event", name)
 
 
@@ -973,17 +964,17 @@ def test_events_of_any_log(line, name):
     ],
 )
 def test_a_wall_clock_ends_a_run(line, wall_ms):
-    [record] = common(line)
+    [record] = records_of_any_log(line)
     assert record["kind"] == "end"
     assert record["wall_ms"] == pytest.approx(wall_ms)
 
 
 def test_nvidia_smi_names_the_device():
-    [record] = common(
+    [record] = records_of_any_log(
         "|   0  NVIDIA A100-SXM4-40GB          On  | 00000000:07:00.0 Off |                    0 |"
     )
     assert record == {"kind": "start", "device": "NVIDIA A100-SXM4-40GB"}
-    [record] = common("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1234-5678)")
+    [record] = records_of_any_log("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1234-5678)")
     assert record == {"kind": "start", "device": "NVIDIA H100 80GB HBM3"}
 
 
@@ -1016,11 +1007,11 @@ def test_nvidia_smi_names_the_device():
     ],
 )
 def test_source_advice_and_ordinary_words_are_no_evidence(line):
-    assert common(line) == []
+    assert records_of_any_log(line) == []
 
 
 def test_a_missing_kernel_is_an_error_and_not_memory():
-    [record] = common("RuntimeError: cuDNN error: CUDNN_STATUS_NOT_SUPPORTED")
+    [record] = records_of_any_log("RuntimeError: cuDNN error: CUDNN_STATUS_NOT_SUPPORTED")
     assert record["name"] == "error"
 
 
@@ -1110,7 +1101,7 @@ def test_no_line_makes_a_reader_raise_or_stall(number):
                 assert not isinstance(value, int) or abs(value) < 1e16
         assert time.perf_counter() - start < 2, make.__name__
     start = time.perf_counter()
-    common(line)
+    records_of_any_log(line)
     assert time.perf_counter() - start < 2
 
 
@@ -1118,5 +1109,5 @@ def test_what_any_log_may_say_is_looked_for_cheaply():
     line = "iter 250: loss 2.0307, time 796.41ms, mfu 0.43%"
     start = time.perf_counter()
     for _ in range(10_000):
-        common(line)
+        records_of_any_log(line)
     assert time.perf_counter() - start < 1  # a hundred microseconds a line would be far too much

@@ -131,12 +131,12 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_a_reader_claims_its_own_lines_and_no_others(reader: type[Reader], name: str) -> None:
     claimed = [line for line in LINES[name] if reader().read(line)]
-    assert claimed == (LINES[name] if name == reader.name else [])
+    assert claimed == (LINES[name] if name == reader.format.name else [])
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_finds_its_line_behind_a_launchers_prefix(reader: type[Reader]) -> None:
-    for line in LINES[reader.name]:
+    for line in LINES[reader.format.name]:
         plain = [{**record, "detail": None} for record in reader().read(line)]
         prefixed = reader().read(f"worker-3  | [rank0]: - {line}")
         assert [{**record, "detail": None} for record in prefixed] == plain
@@ -144,7 +144,7 @@ def test_a_reader_finds_its_line_behind_a_launchers_prefix(reader: type[Reader])
 
 @pytest.mark.parametrize("reader", READERS)
 def test_no_time_of_an_iteration_holds_an_evaluation(reader: type[Reader]) -> None:
-    assert not reader().time_holds_eval
+    assert not reader().format.time_holds_eval
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -16,13 +16,16 @@ import numpy as np
 import pytest
 
 from nanogpt_run import Run
-from stepglass.explain.rules import registry
+from stepglass.explain import limits
+from stepglass.explain.rules import all_rules
 from stepglass.explain.study import study
 from stepglass.logs import detect, segment
 from stepglass.logs.log import Log
 from stepglass.logs.table import Table
 from stepglass.report import stream
-from stepglass.report.rows import NUM, NUM_LOSSES, AllRows, thinned
+from stepglass.report.chart_table import ChartTable
+from stepglass.report.columns import NUM, NUM_LOSSES
+from stepglass.report.thinning import thinned
 
 MOST_GROWTH_MB = 4.0
 CHILD = """
@@ -33,15 +36,13 @@ from stepglass.logs import detect
 from stepglass.logs import lines
 from stepglass.logs import table
 from stepglass.report import live
-from stepglass.report import rows
+from stepglass.report import chart_table
 
 lines.BLOCK = live.PIECE = 1 << 17
 detect.MOST_WAITING_BYTES = 1 << 22
 table.CAPACITY, boundaries.MOST_ITERS, table.Table.most_notes = 1024, 2048, 500
-for name in ("AllRows", "LiveRows"):
-    if hasattr(rows, name):
-        getattr(rows, name).most_rows = 4000
-        getattr(rows, name).most_notes = 500
+for kind in (chart_table.ChartTable, chart_table.LiveChartTable):
+    kind.most_rows, kind.most_notes = 4000, 500
 
 def explain(path):
     assert cli.main(["explain", path, "--json"]) == 0
@@ -177,7 +178,7 @@ def test_watching_a_longer_run_takes_no_more_memory():
 def read(text: str, new_table: Callable[[], Table] = Table) -> Log:
     Path("x.log").write_text(text)
     with open("x.log", "rb") as file:
-        return detect.read(file, "x.log", new_table)
+        return detect.read_log(file, "x.log", new_table)
 
 
 def test_where_the_time_went_does_not_depend_on_how_many_slow_lines_are_kept(monkeypatch):
@@ -212,11 +213,11 @@ def test_what_the_rules_ask_for_is_kept_behind_any_number_of_settings():
     assert kept.config["max_iters"] == 77
     assert kept.config["key_0"] == 0
     assert len(kept.config) == segment.MOST_NAMES + 1
-    assert registry.left_out(study(log))["settings"] == {"count": 500, "most": 1000}
+    assert limits.left_out(study(log))["settings"] == {"count": 500, "most": 1000}
 
 
 def test_every_setting_that_a_rule_asks_for_is_one_of_those():
-    source = "".join(path.read_text() for path in Path(registry.__file__).parent.glob("*.py"))
+    source = "".join(path.read_text() for path in Path(all_rules.__file__).parent.glob("*.py"))
     asked = set(re.findall(r'(?:\bsetting|number_setting|line_of_setting)\("(\w+)"\)', source))
     assert len(asked) > 15
     assert asked <= segment.ASKED_FOR
@@ -228,7 +229,7 @@ def test_the_error_that_ended_a_run_is_seen_behind_any_number_of_warnings():
     log = read("".join(iterations(20)) + (segment.MOST_EVENTS + 100) * warning + end)
     known = study(log)
     assert "the last word" in known.parts[0].error.record["detail"]
-    assert registry.left_out(known)["events"] == {"count": 101}
+    assert limits.left_out(known)["events"] == {"count": 101}
 
 
 def test_an_iteration_slowed_by_what_the_line_before_says_is_no_stall_however_often(monkeypatch):
@@ -240,7 +241,7 @@ def test_an_iteration_slowed_by_what_the_line_before_says_is_no_stall_however_of
             lines.append(f"[GC] Performing periodic garbage collection took 0.4 seconds {n}\n")
         lines.append(iteration_of_torchtitan(n, 500 if is_slow else 100))
     log = read("".join(lines))
-    assert log.format == "torchtitan"
+    assert log.format.name == "torchtitan"
     assert not study(log).parts[0].timing.spikes_of("unexplained")
 
 
@@ -285,13 +286,13 @@ def test_thinned_rows_are_real_ones_with_every_extreme_and_all_sums():
 
 
 def test_a_table_with_little_room_keeps_its_spikes_and_counts_all(monkeypatch):
-    monkeypatch.setattr(AllRows, "most_rows", 2000)
+    monkeypatch.setattr(ChartTable, "most_rows", 2000)
     lines = list(iterations(60_000))
     lines[33_333] = "iter 33333: loss 8.7500, time 900.00ms, mfu 11.00%\n"
-    table = read("".join(lines), AllRows).segments[0].table
-    assert isinstance(table, AllRows)
-    rows = table.slice(0, 10**9)
-    assert len(rows["iter"]) == table.num_rows() <= 2000
+    table = read("".join(lines), ChartTable).segments[0].table
+    assert isinstance(table, ChartTable)
+    rows = table.drawn.slice(0, 10**9)
+    assert len(rows["iter"]) == len(table.drawn) <= 2000
     assert rows[NUM].sum() == 60_000
     assert rows["loss"].max() == 8.75
     assert rows["iter"][rows["time_ms"].argmax()] == 33_333
@@ -299,9 +300,9 @@ def test_a_table_with_little_room_keeps_its_spikes_and_counts_all(monkeypatch):
 
 
 def test_the_phases_of_thinned_rows_add_up_to_the_wall_clock(monkeypatch):
-    monkeypatch.setattr(AllRows, "most_rows", 2000)
+    monkeypatch.setattr(ChartTable, "most_rows", 2000)
     run = Run(num_iters=9000, eval_interval=300, noise=0.01)
-    log = read(run.text, AllRows)
+    log = read(run.text, ChartTable)
     parts = study(log).parts
     sent: dict[str, np.ndarray] = {}
 
@@ -309,7 +310,7 @@ def test_the_phases_of_thinned_rows_add_up_to_the_wall_clock(monkeypatch):
         sent[str(len(sent))] = column
         return {"at": str(len(sent) - 1)}
 
-    [message] = stream.messages(log, stream.Place(), stream.place_of(log), pack, parts)
+    [message] = stream.run_messages(log, stream.Place(), stream.place_of(log), pack, parts)
     found = {name: sent[packed["at"]] for name, packed in message["columns"].items()}
     phases = {name: c.sum() for name, c in found.items() if name.startswith("sum:phase:")}
     assert sum(phases.values()) == pytest.approx(run.wall_ms, rel=0.01)

@@ -6,15 +6,16 @@ from pathlib import Path
 
 from stepglass.files import Folder
 from stepglass.measure import run_log
+from stepglass.measure.records import IterRecord
 from stepglass.measure.run_log import RunLogWriter
 
 
 def test_records_come_back_in_order():
     log = RunLogWriter(Folder.open(Path()))
     for number in range(100):
-        log.write({"kind": "iter", "iter": number})
+        log.write(IterRecord.from_dict({"iter": number}))
     log.close()
-    assert [r["iter"] for r in run_log.read(Path("run.jsonl"))] == list(range(100))
+    assert [r["iter"] for r in run_log.read_records(Path("run.jsonl"))] == list(range(100))
 
 
 def test_numbers_that_are_not_json_become_null():
@@ -28,21 +29,21 @@ def test_half_a_line_is_passed_over_and_the_next_record_starts_on_its_own():
     path = Path("run.jsonl")
     path.write_text('{"kind":"iter","iter":1}\n{"kind":"it')
     log = RunLogWriter(Folder.open(Path()))
-    log.write({"kind": "iter", "iter": 2})
+    log.write(IterRecord.from_dict({"iter": 2}))
     log.close()
-    assert [r["iter"] for r in run_log.read(path)] == [1, 2]
+    assert [r["iter"] for r in run_log.read_records(path)] == [1, 2]
 
 
 def test_foreign_lines_are_passed_over():
     Path("run.jsonl").write_bytes(b'\xff\xfe\n[1]\n{"no":"kind"}\n{"kind":"end"}\n')
-    assert list(run_log.read(Path("run.jsonl"))) == [{"kind": "end"}]
+    assert list(run_log.read_records(Path("run.jsonl"))) == [{"kind": "end"}]
 
 
 def test_a_flush_puts_everything_on_disk_at_once():
     log = RunLogWriter(Folder.open(Path()))
-    log.write({"kind": "iter", "iter": 1})
+    log.write(IterRecord.from_dict({"iter": 1}))
     log.flush()
-    assert [r["iter"] for r in run_log.read(Path("run.jsonl"))] == [1]
+    assert [r["iter"] for r in run_log.read_records(Path("run.jsonl"))] == [1]
     log.close()
 
 
@@ -51,7 +52,7 @@ def test_a_disk_that_fails_is_remembered_and_does_not_raise():
     log = RunLogWriter.__new__(RunLogWriter)
     log._heal_torn_line = lambda: None  # type: ignore[method-assign]
     log.__init__(Folder.open(Path()))  # type: ignore[misc]
-    log.write({"kind": "iter"})
+    log.write(IterRecord.from_dict({}))
     log.close()
     assert log.failure == "run.jsonl: is a directory"
 

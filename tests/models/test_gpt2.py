@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from stepglass.models.gpt2 import GPT, GPTConfig, TokenDecoder
+from stepglass.models.gpt2 import GPT, GPT2TokenDecoder, GPTConfig
 
 SHAPE = {"vocab_size": 65, "block_size": 32, "n_layer": 3, "n_head": 4, "n_embd": 64}
 
@@ -149,7 +149,7 @@ def test_token_decoder_equals_the_whole_forward(bias):
         parameter.data += 0.02 * torch.randn_like(parameter)
     idx = torch.randint(65, (1, 32))
     cache = net.new_cache(torch.float32, net.config.block_size)
-    decoder = TokenDecoder(net, cache)
+    decoder = GPT2TokenDecoder(net, cache)
     with torch.inference_mode():
         pieces = torch.cat([decoder(token) for token in idx[0].tolist()])
         whole, _ = net(idx, idx)

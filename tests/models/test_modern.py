@@ -175,7 +175,7 @@ def test_attention_in_blocks_is_attention(tokens, monkeypatch):
     inputs = [double(2, 3, tokens, 8) for _ in range(3)]
     monkeypatch.setattr(cpu_ops, "ROWS", 3)
     monkeypatch.setattr(cpu_ops, "CACHED_SCORES", 3 * tokens)
-    assert len(cpu_ops.blocks(6, tokens)) == 6 * -(-tokens // 3)
+    assert len(cpu_ops.attention_blocks(6, tokens)) == 6 * -(-tokens // 3)
     by_hand = gradients(cpu_ops.attention, *inputs)
     monkeypatch.setattr(cpu_ops, "by_hand", lambda x: False)
     for mine, theirs in zip(by_hand, gradients(cpu_ops.attention, *inputs), strict=True):

@@ -9,7 +9,7 @@ import torch
 from helpers import MODEL, prepare_tiny, train_tiny
 from stepglass.cli import main
 from stepglass.data import tokenizer
-from stepglass.models.decoding import Draw, generate, keep_top_k, keep_top_p, pick
+from stepglass.models.decoding import Draw, generate, keep_top_k, keep_top_p, pick_token
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.kv_cache import KVCache
 from stepglass.models.modern import Modern, ModernConfig
@@ -78,7 +78,7 @@ def test_top_p_keeps_the_likeliest_that_reach_it():
 
 def test_probabilities_are_those_of_the_softmax():
     scores, generator = torch.tensor([0.0, 1.0, 2.0]), torch.Generator().manual_seed(0)
-    draws = torch.tensor([pick(scores, Draw(0.5, 0, 1.0), generator) for _ in range(4000)])
+    draws = torch.tensor([pick_token(scores, Draw(0.5, 0, 1.0), generator) for _ in range(4000)])
     expected = (scores / 0.5).softmax(0)
     assert torch.allclose(draws.bincount(minlength=3) / 4000, expected, atol=0.03)
 

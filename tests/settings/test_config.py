@@ -9,6 +9,7 @@ from stepglass.errors import ConfigError
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings import command_line
 from stepglass.settings.command_line import read_command_line
+from stepglass.settings.nanogpt_defaults import NANOGPT, WHERE_OURS_DIFFER
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 
 
@@ -16,12 +17,27 @@ def resolve(*argv: str, recipe: str = "none") -> TrainConfig:
     return command_line.resolve(read_command_line(list(argv)), recipe, saved_settings)
 
 
-def test_defaults_are_nanogpts():
+# The settings in nanoGPT's train.py, at commit 3adf61e.
+NANOGPT_TRAIN_PY = {
+    "out_dir": "out", "eval_interval": 2000, "log_interval": 1, "eval_iters": 200,
+    "eval_only": False, "always_save_checkpoint": True, "init_from": "scratch",
+    "wandb_log": False, "wandb_project": "owt", "wandb_run_name": "gpt2",
+    "dataset": "openwebtext", "gradient_accumulation_steps": 5 * 8, "batch_size": 12,
+    "block_size": 1024, "n_layer": 12, "n_head": 12, "n_embd": 768, "dropout": 0.0, "bias": False,
+    "learning_rate": 6e-4, "max_iters": 600000, "weight_decay": 1e-1, "beta1": 0.9, "beta2": 0.95,
+    "grad_clip": 1.0, "decay_lr": True, "warmup_iters": 2000, "lr_decay_iters": 600000,
+    "min_lr": 6e-5, "backend": "nccl", "device": "cuda", "dtype": "bfloat16", "compile": True,
+}  # fmt: skip
+
+
+def test_nanogpts_defaults_are_those_of_its_train_py():
+    assert {key: NANOGPT[key] for key in NANOGPT_TRAIN_PY} == NANOGPT_TRAIN_PY
+
+
+def test_our_defaults_are_nanogpts_but_for_a_few():
     cfg = resolve()
-    assert (cfg.n_layer, cfg.n_embd, cfg.block_size, cfg.batch_size) == (12, 768, 1024, 12)
-    assert (cfg.learning_rate, cfg.beta2, cfg.max_iters) == (6e-4, 0.95, 600_000)
-    assert cfg.gradient_accumulation_steps == 40
-    assert (cfg.bias, cfg.dataset) == (False, "openwebtext")
+    same = set(NANOGPT_TRAIN_PY) - set(WHERE_OURS_DIFFER)
+    assert {key: getattr(cfg, key) for key in same} == {key: NANOGPT[key] for key in same}
     # Not nanoGPT's: the interval does that work.
     assert (cfg.always_save_checkpoint, cfg.checkpoint_interval) == (False, "auto")
     # Nor these: evaluation keeps to a budget, and the model is of this decade.
@@ -230,8 +246,7 @@ def test_nanogpts_kinds_of_config_file_load(name):
 def test_plain_python_means_in_a_config_file_what_it_means_in_python(text, key, value):
     Path("c.py").write_text(text)
     assert command_line.read_config_file(Path("c.py"), {})[key].value == value
-    names = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
-    names |= {"eval_interval": 2000, "device": "cuda", "compile": True}  # nanoGPT's own
+    names = dict(NANOGPT)
     exec(text, names)  # as nanoGPT does
     assert names[key] == value
 

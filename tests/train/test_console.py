@@ -5,14 +5,16 @@ import os
 import pty
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from helpers import command, prepare_tiny, records, tiny_args
 from stepglass.measure.clock import Lap
+from stepglass.measure.records import IterRecord
 from stepglass.train.console import Console
 
-RECORD = {"iter": 500, "loss": 1.90123, "mfu": 0.111}
+RECORD = IterRecord.from_dict({"iter": 500, "loss": 1.90123, "mfu": 0.111})
 
 
 class Terminal(io.StringIO):
@@ -22,7 +24,7 @@ class Terminal(io.StringIO):
 
 def test_unknown_prints_na():
     stream = io.StringIO()
-    Console(stream).iteration(RECORD | {"mfu": None}, 33.238, True, Lap(1, {}))
+    Console(stream).iteration(replace(RECORD, mfu=None), 33.238, True, Lap(1, {}))
     assert stream.getvalue() == "iter 500: loss 1.9012, time 33.24ms, mfu n/a\n"
 
 

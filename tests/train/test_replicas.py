@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from test_resume import digest, evaluations, losses, resume, stop_after
 
 from helpers import prepare_tiny, records, tiny_args, train_tiny
-from stepglass.hardware import device
+from runs import digest, evaluations, losses, resume, stop_after
+from stepglass.hardware import choose, memory
 from stepglass.models.registry import shape_of
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
@@ -27,7 +26,7 @@ from stepglass.settings.command_line import read_command_line, resolve
 from stepglass.train import setup
 from stepglass.train.engines import helper_process, replicas
 from stepglass.train.engines.helper_process import Channel, NoAnswer, Patience
-from stepglass.train.evaluate import Windows, rows_at_once
+from stepglass.train.evaluate import rows_at_once
 from stepglass.train.optimizer import MuonAdamW
 
 PARENT, GROUP = 1, 2  # fields of a process's status, after its name
@@ -147,10 +146,10 @@ def test_a_helper_is_forked_while_no_other_thread_is_at_work(threads, monkeypatc
         other.start()
         return pick(*args)
 
-    pick = device.pick_replicas
+    pick = choose.pick_replicas
     other = threading.Thread(target=hashlib.sha256, args=(data,))  # without Python's lock
     monkeypatch.setattr(os, "fork", fork)
-    monkeypatch.setattr(device, "pick_replicas", start_another)
+    monkeypatch.setattr(choose, "pick_replicas", start_another)
     monkeypatch.setattr(helper_process, "SLEEP_WITHIN_S", 60)
     threads(2)
     assert train_tiny(max_iters=1) == 0
@@ -232,9 +231,8 @@ def test_helpers_that_somebody_else_has_waited_for_do_not_hold_up_the_end(thread
 def test_every_replica_has_a_window_to_score():
     """A large vocabulary leaves room for one row at a time; the other cores would wait for it."""
     cfg = resolve(read_command_line(tiny_args(block_size=256)), "none", saved_settings)
-    cpu = replace(device.pick(cfg), replicas=8)
-    windows = Windows(np.arange(100), np.arange(100))
-    assert rows_at_once(windows, cfg, shape_of(cfg, 50_257), cpu) == 8
+    cpu = replace(choose.pick_device(cfg), replicas=8)
+    assert rows_at_once(100, cfg, shape_of(cfg, 50_257), cpu) == 8
 
 
 def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, capsys):
@@ -452,10 +450,10 @@ def test_a_batch_that_nobody_takes_is_not_waited_for(threads, monkeypatch, capsy
     threads(2)
     real = replicas.Replicas.backward
 
-    def backward(self, micro_batches, seed):
-        if seed[1:] == (1,):
+    def backward(self, batches, step):
+        if step == 1:
             os.kill(self._helpers[0]._pid, signal.SIGSTOP)
-        return real(self, micro_batches, seed)
+        return real(self, batches, step)
 
     settings = {"batch_size": 16, "gradient_accumulation_steps": 16, "block_size": 256}
     with monkeypatch.context() as patch:
@@ -488,7 +486,7 @@ def test_half_a_message_is_not_waited_for():
 )
 def test_patience_is_measured_by_what_replica_0_took(own_s, name, is_stopping, expected_s):
     few = replicas.Replicas.__new__(replicas.Replicas)
-    few._to_compile, few.is_stopping = {"compile"}, lambda: is_stopping
+    few._to_compile, few._is_stopping = {"compile"}, lambda: is_stopping
     patience = few._patience(name, own_s)
     for _ in range(expected_s):
         patience.spend(1.0)
@@ -645,21 +643,21 @@ def test_a_run_that_is_stopped_as_a_whole_goes_on_however_long_that_was():
     ],
 )
 def test_cores_share_a_batch_that_keeps_them_busy(changes, batch_size, number, reason):
-    cpu = device.pick(resolve(read_command_line(tiny_args()), "none", saved_settings))
+    cpu = choose.pick_device(resolve(read_command_line(tiny_args()), "none", saved_settings))
     chosen = replace(cpu, **changes)
-    assert device.pick_replicas(chosen, batch_size, 10**6) == (number, reason)
+    assert choose.pick_replicas(chosen, batch_size, 10**6) == (number, reason)
 
 
 def test_large_gradients_are_not_copied(monkeypatch):
     cpu = replace(
-        device.pick(resolve(read_command_line(tiny_args()), "none", saved_settings)), threads=2
+        choose.pick_device(resolve(read_command_line(tiny_args()), "none", saved_settings)), threads=2
     )
-    assert device.pick_replicas(cpu, 12, 10**9) == (1, "their gradients would take 8.0 GB")
+    assert choose.pick_replicas(cpu, 12, 10**9) == (1, "their gradients would take 8.0 GB")
     with monkeypatch.context() as patch:
-        patch.setattr(device, "available_host_bytes", lambda: 20_000_000)
-        assert device.pick_replicas(cpu, 12, 10**6) == (1, "their gradients would take 8.0 MB")
+        patch.setattr(memory, "available_host_bytes", lambda: 20_000_000)
+        assert choose.pick_replicas(cpu, 12, 10**6) == (1, "their gradients would take 8.0 MB")
     with monkeypatch.context() as patch:
         patch.setattr(torch.cuda, "is_available", lambda: True)
-        assert device.pick_replicas(cpu, 12, 10**6)[0] == 1
+        assert choose.pick_replicas(cpu, 12, 10**6)[0] == 1
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert device.pick_replicas(cpu, 12, 10**6)[0] == 1
+    assert choose.pick_replicas(cpu, 12, 10**6)[0] == 1

@@ -1,6 +1,5 @@
 """A resumed run is the run that was never stopped, to the last bit."""
 
-import hashlib
 import json
 import random
 import re
@@ -13,13 +12,16 @@ import pytest
 import torch
 
 from helpers import MODEL, TEXT, prepare_tiny, story, train_tiny
+from hooks import after_each_evaluation, before_each_update
+from runs import digest, evaluations, losses, resume, stop_after
 from stepglass.checkpoint import tensors
 from stepglass.cli import main
 from stepglass.data import dataset
-from stepglass.hardware import device
+from stepglass.hardware.processor import processor_facts
 from stepglass.run_dir import checkpoints
-from stepglass.train import loop, session, setup
-from stepglass.train.session import RunState
+from stepglass.train import environment, loop, setup
+from stepglass.train import resume as train_resume
+from stepglass.train.run import RunState
 
 EXACT = {
     "dropout": 0.2,
@@ -35,39 +37,6 @@ def data():
     prepare_tiny()
 
 
-def digest(out_dir: str) -> dict[str, str]:
-    newest = checkpoints.committed(Path(out_dir))[0]
-    return {
-        name: hashlib.sha256((newest / name).read_bytes()).hexdigest()
-        for name in checkpoints.FILES[:3]
-    }
-
-
-def losses(out_dir: str) -> list[tuple[int, str]]:
-    return [(r["iter"], float(r["loss"] or "nan").hex()) for r in story("iter", out_dir)]
-
-
-def evaluations(out_dir: str) -> list[tuple[int, float, float]]:
-    return [(r["iter"], r["train_loss"], r["val_loss"]) for r in story("eval", out_dir)]
-
-
-def stop_after(monkeypatch, step: int) -> None:
-    """A signal that arrives during the given update."""
-    real = loop.apply_gradients
-
-    def apply_then_signal(s):
-        norm = real(s)
-        if s.state.step + 1 == step:
-            s.stop.name = "SIGINT"
-        return norm
-
-    monkeypatch.setattr(loop, "apply_gradients", apply_then_signal)
-
-
-def resume(out_dir: str) -> int:
-    return main(["train", f"--out_dir={out_dir}", "--init_from=resume"])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("step", [1, 3, 4, 5, 9])
 def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
@@ -76,7 +45,7 @@ def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, step)
         assert train_tiny(**settings, out_dir="parts") == 0
-    assert tensors.load(checkpoints.committed(Path("parts"))[0]).step == step
+    assert tensors.load_snapshot(checkpoints.committed(Path("parts"))[0]).step == step
     assert resume("parts") == 0
     assert digest("parts") == digest("whole")
     assert losses("parts") == losses("whole")
@@ -110,50 +79,41 @@ def test_going_on_from_an_older_checkpoint_after_a_crash_changes_nothing():
 def draw_from_every_generator(monkeypatch) -> None:
     """Training whose every update also draws from Python's and NumPy's generators, as code of a
     user's may."""
-    real = loop.apply_gradients
-
-    def apply_and_draw(s):
-        random.gauss(0, 1)
-        np.random.standard_normal()
-        return real(s)
-
-    monkeypatch.setattr(loop, "apply_gradients", apply_and_draw)
+    before_each_update(monkeypatch, lambda run: (random.gauss(0, 1), np.random.standard_normal()))
 
 
 def stop_after_evaluating_at(monkeypatch, step: int) -> None:
     """A signal that arrives just when an evaluation has been logged."""
-    real = loop.boundary
 
-    def boundary_then_signal(s):
-        real(s)
-        if s.state.step == step:
-            s.stop.name = "SIGINT"
+    def signal(run):
+        if run.state.step == step:
+            run.stop.name = "SIGINT"
 
-    monkeypatch.setattr(loop, "boundary", boundary_then_signal)
+    after_each_evaluation(monkeypatch, signal)
 
 
 def find_the_best_at(monkeypatch, best: int) -> None:
     """Validation losses that grow with the distance from a step: which evaluation is the best
     must not hang on how a processor rounds."""
-    real_boundary, real_evaluate = loop.boundary, loop.evaluate
+    real_boundary, real_evaluate = loop.evaluate_and_save, loop.evaluate
     now = 0
 
-    def boundary(s):
+    def boundary(t):
         nonlocal now
-        now = s.state.step
-        return real_boundary(s)
+        now = t.run.state.step
+        return real_boundary(t)
 
     def evaluate(*args):
         found = real_evaluate(*args)
         return replace(found, val_loss=found.val_loss + 10 * abs(now - best))
 
-    monkeypatch.setattr(loop, "boundary", boundary)
+    monkeypatch.setattr(loop, "evaluate_and_save", boundary)
     monkeypatch.setattr(loop, "evaluate", evaluate)
 
 
 def everything(out_dir: str) -> dict[str, object]:
     """All that a resumed run must have in common with an unbroken one."""
-    newest = tensors.load(checkpoints.committed(Path(out_dir))[0])
+    newest = tensors.load_snapshot(checkpoints.committed(Path(out_dir))[0])
     counters = {key: newest.state[key] for key in asdict(RunState())}
     best = json.loads((Path(out_dir) / "best.json").read_text())
     return {
@@ -264,8 +224,8 @@ def test_a_log_that_was_cut_is_noticed_by_its_position(knows_position, monkeypat
 def test_what_makes_exactness_impossible_is_named(monkeypatch, capsys):
     train_tiny(max_iters=3)
     capsys.readouterr()
-    real = setup.environment
-    monkeypatch.setattr(setup, "environment", lambda d: {**real(d), "threads": 99})
+    real = train_resume.environment
+    monkeypatch.setattr(train_resume, "environment", lambda d: {**real(d), "threads": 99})
     flags = ["--max_iters=6", "--batch_size=8", "--log_interval=2"]
     assert main(["train", "--out_dir=out", "--init_from=resume", *flags]) == 0
     (line,) = re.findall(r"note: not the same bits.*", capsys.readouterr().out)
@@ -309,11 +269,11 @@ def test_a_run_that_was_moved_or_copied_goes_on_where_it_is_now(way):
     train_tiny(max_iters=3, out_dir="first")
     way("first", "out")
     assert main(["train", "--init_from=resume", "--max_iters=5"]) == 0
-    assert tensors.load(checkpoints.committed(Path("out"))[0]).step == 5
+    assert tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).step == 5
     assert json.loads(Path("out/config.json").read_text())["out_dir"] == "out"
     assert Path("first").exists() == (way is shutil.copytree)
     if Path("first").exists():
-        assert tensors.load(checkpoints.committed(Path("first"))[0]).step == 3
+        assert tensors.load_snapshot(checkpoints.committed(Path("first"))[0]).step == 3
 
 
 def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
@@ -385,7 +345,7 @@ def test_a_checkpoint_is_usable_by_itself(capsys):
     assert main(["sample", "out", "--prompt=To be", "--max_new_tokens=5"]) == 0
     assert capsys.readouterr().out.startswith("To be")
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 0
-    assert tensors.load(checkpoints.committed(Path("out"))[0]).step == 9
+    assert tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).step == 9
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"n_layer": 2,'])
@@ -428,8 +388,8 @@ def test_a_damaged_best_json_is_said_and_mended_from_the_checkpoint(monkeypatch,
 def test_another_processor_is_named(key, monkeypatch, capsys):
     train_tiny(max_iters=3)
     capsys.readouterr()
-    real = device.processor()
-    monkeypatch.setattr(session, "processor", lambda: {**real, key: "another"})
+    real = processor_facts()
+    monkeypatch.setattr(environment, "processor_facts", lambda: {**real, key: "another"})
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=6"]) == 0
     note = f"note: not the same bits as an unbroken run: {key} was {real[key]}, is another"
     assert note in capsys.readouterr().out

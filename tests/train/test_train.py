@@ -1,34 +1,37 @@
 """Training from end to end, on a model small enough to do it in a moment."""
 
-import functools
 import gc
 import json
 import math
 import re
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from helpers import MODEL, prepare_tiny, records, tiny_args, train_tiny
+from hooks import after_each_update, before_each_update, change_losses, change_norms
 from stepglass.checkpoint import tensors
-from stepglass.checkpoint.writer import Saver
+from stepglass.checkpoint.writer import CheckpointWriter
 from stepglass.cli import main
 from stepglass.data import dataset, sources
 from stepglass.errors import DataError
 from stepglass.files import FileOps
-from stepglass.hardware import device
-from stepglass.hardware.device import pick
-from stepglass.measure.clock import STEP_PHASES
+from stepglass.hardware import peak
+from stepglass.hardware.choose import pick_device
+from stepglass.measure.clock import STEP_PHASES, PhaseClock
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.sample import text
 from stepglass.settings.command_line import read_command_line, resolve
 from stepglass.train import loop, setup
-from stepglass.train.evaluate import choose_windows, evaluate, window_losses
+from stepglass.train.engines.single import SingleEngine
+from stepglass.train.evaluate import Evaluations, choose_windows, evaluate
+from stepglass.train.optimizer import make_optimizer
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +110,7 @@ def test_start_record_says_what_ran():
     assert start["schema"] == 1
     assert start["config"]["n_layer"] == 2
     assert start["model"]["parameters"] == sum(
-        t.numel() for t in tensors.load(checkpoints.committed(Path("out"))[0]).model.values()
+        t.numel() for t in tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).model.values()
     )
     assert start["peak_flops"] > 0
     assert "measured here" in start["peak_source"]
@@ -117,7 +120,7 @@ def test_start_record_says_what_ran():
 
 def test_exactly_max_iters_updates_are_made():
     train_tiny(max_iters=5)
-    snapshot = tensors.load(checkpoints.committed(Path("out"))[0])
+    snapshot = tensors.load_snapshot(checkpoints.committed(Path("out"))[0])
     assert snapshot.step == 5
     steps = {float(v) for k, v in snapshot.optim.items() if k.endswith(".step")}
     assert steps == {5.0}
@@ -151,12 +154,12 @@ def test_evaluations_score_the_same_windows():
 
 def test_standard_error_is_that_of_the_windows():
     cfg = resolve(read_command_line(tiny_args(eval_iters=10**6)), "none", saved_settings)
-    data = dataset.load("tiny", 8)
+    data = dataset.load_dataset("tiny", 8)
     net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
-    windows = choose_windows(data, cfg)
-    cpu = pick(cfg)
-    score = functools.partial(window_losses, net, device=cpu)
-    result = evaluate(score, data, windows, cfg, 4, cpu, lambda: False)
+    cpu = pick_device(cfg)
+    windows = replace(choose_windows(data, cfg, net.config, cpu), rows=4)
+    engine = SingleEngine(net, make_optimizer(net, cfg, cpu.torch_device), cpu, PhaseClock())
+    result = evaluate(engine, windows, lambda: False)
     assert result is not None
     rows = data.val.windows(data.eval_windows(data.val, cfg.seed, 10**9, 8), 9).astype("int64")
     with torch.no_grad():
@@ -172,7 +175,7 @@ def test_standard_error_is_that_of_the_windows():
 def test_short_formats_train_too(dtype, capsys):
     assert train_tiny(dtype=dtype) == 0
     assert all(math.isfinite(r["loss"]) for r in records("iter"))
-    state = tensors.load(checkpoints.committed(Path("out"))[0]).state
+    state = tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).state
     assert bool(state["scaler"]) == (dtype == "float16")
     assert f"dtype: {dtype}: asked for" in capsys.readouterr().out
 
@@ -227,15 +230,11 @@ def test_compile_is_a_part_of_the_warm_up(monkeypatch, capsys):
 
 
 def spoil_weights_after(monkeypatch, step: int) -> None:
-    real = loop.apply_gradients
+    def spoil(run):
+        if run.state.step + 1 == step:
+            next(run.engine.model.parameters()).data.fill_(math.nan)
 
-    def apply(s):
-        norm = real(s)
-        if s.state.step + 1 == step:
-            next(s.raw_model.parameters()).data.fill_(math.nan)
-        return norm
-
-    monkeypatch.setattr(loop, "apply_gradients", apply)
+    after_each_update(monkeypatch, spoil)
 
 
 def test_weights_that_went_bad_just_before_an_evaluation_are_not_saved(monkeypatch, capsys):
@@ -266,7 +265,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     assert records("iter")[-1]["loss"] is None
     assert "nan" in [record["name"] for record in records("event")]
     assert records("end")[0]["reason"] == "failed"
-    newest = tensors.load(checkpoints.committed(Path("out"))[0])
+    newest = tensors.load_snapshot(checkpoints.committed(Path("out"))[0])
     assert all(t.isfinite().all() for t in newest.model.values())
 
 
@@ -274,21 +273,17 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
 def test_a_checkpoint_that_was_saved_before_its_weights_were_known_to_be_bad_is_set_aside(
     place, monkeypatch, capsys
 ):
-    update, pass_through = loop.apply_gradients, loop.forward_backward
+    def lose(step, loss):
+        return loss * math.nan if step == 5 else loss
 
-    def lose(s, batches):
-        loss = pass_through(s, batches)
-        return loss * math.nan if s.state.step == 5 else loss
-
-    def lose_direction(s):
-        norm = update(s)
-        return norm * math.nan if s.state.step == 5 else norm
+    def lose_direction(run, norm):
+        return norm * math.nan if run.state.step == 5 else norm
 
     with monkeypatch.context() as patch:
         if place == "the loss":
-            patch.setattr(loop, "forward_backward", lose)
+            change_losses(patch, lose)
         else:
-            patch.setattr(loop, "apply_gradients", lose_direction)
+            change_norms(patch, lose_direction)
         assert train_tiny(checkpoint_interval=1, max_iters=50, eval_interval=50) == 1
     captured = capsys.readouterr()
     assert f"error: iter 5: {place} is nan; " in captured.err
@@ -304,15 +299,11 @@ def test_a_checkpoint_that_was_saved_before_its_weights_were_known_to_be_bad_is_
 def test_weights_that_are_infinite_are_not_saved_before_their_loss_is_known(
     grad_clip, monkeypatch, capsys
 ):
-    real = loop.apply_gradients
+    def overshoot(run):
+        if run.state.step == 1:
+            next(run.engine.model.parameters()).data[0] = math.inf
 
-    def overshoot(s):
-        norm = real(s)
-        if s.state.step == 1:
-            next(s.raw_model.parameters()).data[0] = math.inf
-        return norm
-
-    monkeypatch.setattr(loop, "apply_gradients", overshoot)
+    after_each_update(monkeypatch, overshoot)
     assert train_tiny(checkpoint_interval=1, eval_interval=50, grad_clip=grad_clip) == 1
     error = capsys.readouterr().err
     assert "step 2: weights are no longer finite; the last good checkpoint is out/ckpt/step-" in (
@@ -323,7 +314,7 @@ def test_weights_that_are_infinite_are_not_saved_before_their_loss_is_known(
 
 def test_a_checkpoint_that_was_only_read_is_not_to_blame(monkeypatch):
     train_tiny(max_iters=3)
-    monkeypatch.setattr(loop, "forward_backward", lambda *args: torch.tensor(math.nan))
+    change_losses(monkeypatch, lambda step, loss: loss * math.nan)
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 1
     assert [path.name for path in checkpoints.committed(Path("out"))] == ["step-00000003-000001"]
 
@@ -469,13 +460,13 @@ def fail_to_create(monkeypatch, *steps: int) -> None:
 
 def write_at_once(monkeypatch) -> None:
     """A writer that is always done before training goes on: outcomes come in a known order."""
-    real = Saver.save
+    real = CheckpointWriter.save
 
     def save(self, *args):
         real(self, *args)
         self.wait()
 
-    monkeypatch.setattr(Saver, "save", save)
+    monkeypatch.setattr(CheckpointWriter, "save", save)
 
 
 def test_a_full_disk_costs_a_warning_and_a_counter(monkeypatch, capsys):
@@ -500,9 +491,7 @@ def test_a_last_save_that_fails_is_tried_three_times_and_then_named(monkeypatch,
 
 def test_a_peak_that_was_measured_too_low_is_measured_again(monkeypatch, capsys):
     rates = iter([1.0, 1e12])
-    monkeypatch.setattr(
-        "stepglass.hardware.device.measure_matmul", lambda device, dtype: next(rates)
-    )
+    monkeypatch.setattr("stepglass.hardware.peak.measure_matmul", lambda device, dtype: next(rates))
     train_tiny(compile=False)
     assert (
         "peak for MFU: 1.0 TFLOP/s, the best matrix product measured here; the machine was busy"
@@ -557,7 +546,7 @@ def test_nanogpts_command_line_runs_word_for_word(capsys):
 def test_measuring_the_peak_again_does_not_touch_what_is_trained():
     """It once drew random numbers from the generator that dropout uses."""
     before = torch.get_rng_state()
-    device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0)
+    peak.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -613,7 +602,7 @@ def test_memory_that_runs_out_with_one_sequence_asks_for_a_shorter_one(monkeypat
     def no_memory(*args):
         raise MemoryError
 
-    monkeypatch.setattr(loop, "forward_backward", no_memory)
+    change_losses(monkeypatch, no_memory)
     assert train_tiny(batch_size=1) == 2
     assert "with batch_size=1 and block_size=8; try --block_size=4, or lower" in (
         capsys.readouterr().err
@@ -624,7 +613,7 @@ def test_memory_that_runs_out_while_the_model_is_built_is_one_line(monkeypatch, 
     def no_memory(*args):
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
-    monkeypatch.setattr(setup.registry, "build", no_memory)
+    monkeypatch.setattr(setup.registry, "model_of", no_memory)
     assert train_tiny() == 2
     error = capsys.readouterr().err
     assert "ran out of memory at the start with batch_size=4" in error
@@ -636,22 +625,20 @@ def test_a_run_that_cannot_be_built_leaves_no_thread_behind(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     before = set(threading.enumerate())
-    monkeypatch.setattr(setup, "rows_at_once", no_thread)
+    monkeypatch.setattr(setup, "choose_windows", no_thread)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         train_tiny()
     assert set(threading.enumerate()) <= before
 
 
 def test_a_second_trainer_is_refused_while_the_first_runs(monkeypatch, capsys):
-    real = loop.apply_gradients
     answers = []
 
-    def apply_and_start_another(s):
-        if s.state.step == 2:
+    def start_another(run):
+        if run.state.step == 2:
             answers.append(main(["train", *tiny_args()]))
-        return real(s)
 
-    monkeypatch.setattr(loop, "apply_gradients", apply_and_start_another)
+    before_each_update(monkeypatch, start_another)
     assert train_tiny() == 0
     assert answers == [2]
     assert re.search(
@@ -706,21 +693,21 @@ def test_weights_that_are_no_numbers_are_not_sampled_from(monkeypatch, capsys):
 
 
 def test_a_signal_ends_a_sample_of_any_length(monkeypatch):
-    real = loop.sample_text
+    real = Evaluations.sample
 
-    def stop_while_sampling(s):
+    def stop_while_sampling(self):
         def interrupted(*args, **options):
             for count, token in enumerate(generate(*args, **options)):
                 if count == 5:
-                    s.stop.name = "SIGTERM"
+                    self.run.stop.name = "SIGTERM"
                 yield token
 
-        if s.state.step == 3:
+        if self.run.state.step == 3:
             monkeypatch.setattr(text, "generate", interrupted)
-        return real(s)
+        return real(self)
 
     generate = text.generate
-    monkeypatch.setattr(loop, "sample_text", stop_while_sampling)
+    monkeypatch.setattr(Evaluations, "sample", stop_while_sampling)
     assert train_tiny(sample_tokens=300) == 0
     lengths = [len(r["detail"]["text"]) for r in records("event") if r["name"] == "sample"]
     assert lengths == [300, 5]

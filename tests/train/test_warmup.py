@@ -3,9 +3,10 @@
 import pytest
 
 from helpers import prepare_tiny, train_tiny
-from stepglass.checkpoint import tensors
-from stepglass.train import loop, setup
-from stepglass.train.optimizer import MuonAdamW
+from stepglass.train import setup
+from stepglass.train.engines.replicas import Replicas
+from stepglass.train.muon import MuonAdamW
+from stepglass.train.saves import Saves
 
 
 @pytest.fixture(autouse=True)
@@ -13,15 +14,15 @@ def data():
     prepare_tiny()
 
 
-def state_of(s):
+def state_of(run):
     """All that a checkpoint would keep, byte for byte: 0.0 is not -0.0 here."""
-    files = tensors.live_tensors(s.raw_model, s.optimizer, s.device.type)
+    files = run.engine.tensors()
     stored = {
         (file, name): tensor.detach().contiguous().numpy().tobytes()
         for file, tensors in files.items()
         for name, tensor in tensors.items()
     }
-    return stored, s.scaler.state_dict()
+    return stored, run.engine.state()
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -38,14 +39,15 @@ def test_an_update_is_rehearsed_and_changes_not_a_bit(
         rehearsed.append([p.grad is not None for p in self.parameters()])
         return real_step(self)
 
-    def warm_up(s):
-        assert (s.replicas is not None) == (replicas > 1)
-        states.append(state_of(s))
+    def warm_up(run, windows):
+        assert isinstance(run.engine, Replicas) == (replicas > 1)
+        states.append(state_of(run))
         with monkeypatch.context() as patch:
             patch.setattr(MuonAdamW, "step", step)
-            real_warm_up(s)
-        states.append(state_of(s))
-        states.append([p.grad for p in s.raw_model.parameters()] if replicas == 1 else None)
+            real_warm_up(run, windows)
+        states.append(state_of(run))
+        weights = run.engine.model.parameters()
+        states.append([p.grad for p in weights] if replicas == 1 else None)
 
     monkeypatch.setattr(setup, "warm_up", warm_up)
     assert train_tiny(optimizer=optimizer, grad_clip=grad_clip, dropout=0.1, max_iters=1) == 0
@@ -59,13 +61,13 @@ def test_an_update_is_rehearsed_and_changes_not_a_bit(
 
 def test_room_for_a_snapshot_is_asked_for_before_the_first_iteration(monkeypatch):
     reserved = []
-    real = loop.forward_backward
+    real = Saves.protect
 
-    def forward_backward(s, micro_batches):
-        reserved.append(s.saver.is_reserved)
-        return real(s, micro_batches)
+    def protect(self):
+        reserved.append(self.writer.is_reserved)
+        real(self)
 
-    monkeypatch.setattr(loop, "forward_backward", forward_backward)
+    monkeypatch.setattr(Saves, "protect", protect)
     assert train_tiny(max_iters=3) == 0
     assert reserved == [True] * 3
 
@@ -73,7 +75,8 @@ def test_room_for_a_snapshot_is_asked_for_before_the_first_iteration(monkeypatch
 def test_a_run_that_only_evaluates_makes_no_room_for_snapshots(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "stepglass.checkpoint.writer.Saver.reserve", lambda self, files: asked.append(files)
+        "stepglass.checkpoint.writer.CheckpointWriter.reserve",
+        lambda self, files: asked.append(files),
     )
     assert train_tiny(eval_only=True) == 0
     assert asked == []

@@ -232,7 +232,7 @@ def test_zooming_into_a_long_run_fetches_every_iteration_of_that_part(browser):
             file.write(line.replace(f'"iter":{LONG - 1}', f'"iter":{LONG}') + "\n")
         until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG + 1, "a new iteration")
         # A page that holds too much asks for the run anew, and stays where it is.
-        page.evaluate("view.runs[0].isOld = true; follow.again()")
+        page.evaluate("view.runs[0].isOld = true; follower.again()")
         until(lambda: page.evaluate("!view.runs[0].isOld"), "a new beginning")
         until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG + 1, "the whole run again")
         assert page.evaluate("view.range()") == [low, high]

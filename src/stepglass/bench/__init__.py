@@ -1,1 +1,1 @@
-"""The project's benchmarks: ratios, both sides measured by turns in one run."""
+"""The project's benchmarks: ratios, both sides measured in turn in one run."""

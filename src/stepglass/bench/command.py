@@ -1,6 +1,5 @@
 """The `bench` command: measures, prints, and writes what it measured as JSON."""
 
-import dataclasses
 import os
 import platform
 from collections.abc import Callable
@@ -14,13 +13,13 @@ import stepglass
 from stepglass import json_files, units
 from stepglass.bench import throughput, time_to_loss
 from stepglass.errors import ConfigError
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchConfig:
+class BenchConfig(Config):
     """Settings of `bench`."""
 
     rounds: int = setting(0, "how often each side is measured; 0: as often as is usual", minimum=0)
@@ -28,9 +27,6 @@ class BenchConfig:
         "", "loss: the text to train on instead of downloading tinyshakespeare", is_path=True
     )
     out: str = setting("bench.json", "the file to write", is_path=True)
-
-    def used(self) -> list[str]:
-        return [field.name for field in dataclasses.fields(self)]
 
     def check(self) -> None:
         if self.text and not Path(self.text).is_file():
@@ -78,7 +74,7 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
         "speed": lambda: throughput.against_plain(say, cfg.rounds or 20),
         "peak": lambda: throughput.of_peak(say, cfg.rounds or 12),
         "scaling": lambda: throughput.scaling(say, cfg.rounds or 15),
-        "loss": lambda: time_to_loss.measure(say, cfg.rounds or 3, text),
+        "loss": lambda: time_to_loss.race(say, cfg.rounds or 3, text),
     }
     for name in names or list(HELP):
         results[name] = measures[name]()

@@ -3,8 +3,9 @@
     with Worker("ours", size) as ours, Worker("plain", size) as plain:
         faster = paired_ratio(plain, ours, rounds=30, steps=5)
 
-A process of its own, because what one side tells the allocator or the thread pool must not help or
-hurt the other. By turns, because a machine that is busy for a while then slows both.
+Each has a process of its own, because what one side tells the allocator or the thread pool must not
+help or hurt the other. They run by turns, because a machine that is busy for a while then slows
+both.
 """
 
 import io
@@ -31,17 +32,16 @@ from stepglass.models.gpt2 import GPTConfig
 from stepglass.process import StopRequest
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve
-from stepglass.train import loop
+from stepglass.train.batches import micro_batches
 from stepglass.train.console import Console
-from stepglass.train.session import Session
-from stepglass.train.setup import set_up
+from stepglass.train.loop import loop
+from stepglass.train.setup import Surroundings, set_up
+from stepglass.train.training import Training
 
 Size = dict[str, Any]  # settings of a run
 
 NANOGPT_CPU = {"n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12}
 BABY = {"n_layer": 6, "n_head": 6, "n_embd": 384, "block_size": 256, "batch_size": 16}
-
-
 SPINNING_S = 0.3  # a thread pool that has run out of work keeps its core busy for a while
 
 
@@ -57,58 +57,42 @@ class Loop(Runs, Protocol):
     def close(self) -> None: ...
 
 
-# -- three ways to train ------------------------------------------------------------------------
+# -- ways to train ------------------------------------------------------------------------------
 
 
-class SessionLoop:
-    """A session of the trainer's."""
+class TrainerLoop:
+    """The trainer's own loop, a number of updates at a time; for numbers below zero, the same
+    updates with the clock, the log and the checks taken out.
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    Both are in one process, since two processes of the same kind differ by several percent in where
+    their memory happens to lie.
+    """
 
-    def close(self) -> None:
-        self.session.close()  # its threads would keep the process alive
-
-
-class OurLoop(SessionLoop):
-    """The trainer's own loop, a number of updates at a time."""
+    def __init__(self, training: Training) -> None:
+        self._training = training
 
     def run(self, steps: int) -> float | None:
         """Returns the highest MFU among these updates, as they are logged."""
-        s = self.session
-        object.__setattr__(s.cfg, "max_iters", s.state.step + steps)
-        s.state.evaluated_at = s.cfg.max_iters  # no evaluation at the end of a segment
-        s.fastest_mfu = 0.0
-        loop.loop(s)
-        return s.fastest_mfu
-
-
-class BareLoop(SessionLoop):
-    """The same updates as OurLoop with the clock, the log and the checks taken out."""
-
-    def run(self, steps: int) -> None:
-        s = self.session
-        for _ in range(steps):
-            micro_batches = s.batch(s.state.step)
-            if s.replicas is not None:
-                s.replicas.backward(micro_batches, (s.state.step,))
-            else:
-                [(x, y)] = micro_batches
-                _, loss = s.model(x, y)
-                loss.backward()
-            loop.apply_gradients(s)
-            s.state.step += 1
-
-
-class BothLoops(SessionLoop):
-    """OurLoop, and BareLoop for steps below zero: in one process, since two of the same kind differ
-    by several percent in where their memory happens to lie."""
-
-    def run(self, steps: int) -> float | None:
         if steps < 0:
-            BareLoop(self.session).run(-steps)
+            self._run_bare(-steps)
             return None
-        return OurLoop(self.session).run(steps)
+        t, state = self._training, self._training.run.state
+        t.last_step = state.step + steps
+        state.evaluated_at = t.last_step  # no evaluation at the end of a segment
+        t.iterations.highest_mfu = 0.0
+        loop(t)
+        return t.iterations.highest_mfu
+
+    def _run_bare(self, steps: int) -> None:
+        run = self._training.run
+        for _ in range(steps):
+            batches = micro_batches(run.data, run.cfg, run.state.step)
+            run.engine.backward(batches, run.state.step)
+            run.engine.update(run.cfg.grad_clip)
+            run.state.step += 1
+
+    def close(self) -> None:
+        self._training.close()  # its threads would keep the process alive
 
 
 class PlainGPT(nn.Module):
@@ -189,7 +173,8 @@ class PlainLoop:
         pass
 
 
-def session_of(size: Size, folder: Path) -> Session:
+def new_training(size: Size, folder: Path) -> Training:
+    """A run that never evaluates, prints or saves by itself."""
     flags = {
         "recipe": "none", "model": "gpt2", "device": "cpu", "compile": False, "dataset": "bench",
         "dropout": 0.0, "gradient_accumulation_steps": 1, "learning_rate": 1e-3,
@@ -198,9 +183,10 @@ def session_of(size: Size, folder: Path) -> Session:
     } | size  # fmt: skip
     argv = [f"--{key}={value}" for key, value in flags.items()]
     cfg = resolve(read_command_line(argv), "none", saved_settings)
-    session = set_up(cfg, argv, PhaseClock(), Console(io.StringIO()), StopRequest())
-    session.state.evaluated_at = 0
-    return session
+    around = Surroundings(PhaseClock(), Console(io.StringIO()), StopRequest())
+    training = set_up(cfg, argv, around)
+    training.run.state.evaluated_at = 0
+    return training
 
 
 # -- processes ----------------------------------------------------------------------------------
@@ -216,7 +202,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=work, args=(self._kind, self._size, theirs), daemon=True
+            target=run_in_process, args=(self._kind, self._size, theirs), daemon=True
         )
         self._process.start()
         self.run(5)
@@ -244,8 +230,8 @@ class Worker:
         self._process.terminate()
 
 
-class Bare:
-    """The bare loop of a worker of ours."""
+class BareUpdates:
+    """The bare updates of a worker with the trainer's loop."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -254,37 +240,38 @@ class Bare:
         return self._worker.run(-steps)
 
 
-def work(kind: str, size: Size, pipe: Connection) -> None:
+def run_in_process(kind: str, size: Size, pipe: Connection) -> None:
     """In the process: build the loop, then do as many updates as are asked for."""
     with tempfile.TemporaryDirectory() as name:
         home = Path.cwd()
         os.chdir(name)
         try:
-            loop = build(kind, size, Path(name))
+            built = build_loop(kind, size, Path(name))
             try:
                 while steps := pipe.recv():
-                    pipe.send(loop.run(steps))
+                    pipe.send(built.run(steps))
             finally:
-                loop.close()
-        except Exception as error:  # noqa: BLE001  the one who asked is told
+                built.close()
+        except Exception as error:  # noqa: BLE001  raised again by `Worker.run`
             pipe.send(error)
         finally:
             os.chdir(home)
 
 
-def build(kind: str, size: Size, folder: Path) -> Loop:
+def build_loop(kind: str, size: Size, folder: Path) -> Loop:
     text = "".join(chr(97 + i) for i in np.random.default_rng(0).integers(0, 26, 200_000))
     Path("bench.txt").write_text(text)
     prepare(["bench.txt"], PrepareConfig(), lambda *progress: None)
     if kind == "plain":
         return PlainLoop(size, folder / "data" / "bench" / "train.bin")
-    return BothLoops(session_of(size, folder))
+    return TrainerLoop(new_training(size, folder))
 
 
-def seconds(loop: Runs, steps: int) -> float:
+def timed(runs: Runs, steps: int) -> float:
+    """Seconds for a number of updates."""
     time.sleep(SPINNING_S)
     start = time.perf_counter()
-    loop.run(steps)
+    runs.run(steps)
     return time.perf_counter() - start
 
 
@@ -295,6 +282,6 @@ def paired_ratio(reference: Runs, measured: Runs, rounds: int, steps: int) -> fl
     """
     ratios = []
     for _ in range(rounds):
-        before, between, after = (seconds(loop, steps) for loop in (reference, measured, reference))
+        before, between, after = (timed(runs, steps) for runs in (reference, measured, reference))
         ratios.append((before + after) / (2 * between))
     return statistics.median(ratios)

@@ -8,8 +8,17 @@ from typing import Any
 
 import torch
 
-from stepglass.bench.loops import BABY, NANOGPT_CPU, Bare, Runs, Size, Worker, paired_ratio, seconds
-from stepglass.hardware import device
+from stepglass.bench.loops import (
+    BABY,
+    NANOGPT_CPU,
+    BareUpdates,
+    Runs,
+    Size,
+    Worker,
+    paired_ratio,
+    timed,
+)
+from stepglass.hardware import peak
 from stepglass.models.gpt2 import GPTConfig
 
 Say = Callable[[str], None]
@@ -26,17 +35,17 @@ TOKENS = {"block_size": 64, "batch_size": 48}
 
 
 def peak_now() -> float:
-    return device.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0.3)
+    return peak.measure_matmul(torch.device("cpu"), torch.float32, budget_s=0.3)
 
 
 def sustained_matmul(duration_s: float) -> float:
     """FLOP/s of the peak's product over a time, not at its best."""
-    a = torch.ones(device.PEAK_SIZE, device.PEAK_SIZE)
+    a = torch.ones(peak.PEAK_SIZE, peak.PEAK_SIZE)
     start, rounds = time.perf_counter(), 0
     while time.perf_counter() - start < duration_s:
         torch.mm(a, a)
         rounds += 1
-    return rounds * 2 * device.PEAK_SIZE**3 / (time.perf_counter() - start)
+    return rounds * 2 * peak.PEAK_SIZE**3 / (time.perf_counter() - start)
 
 
 def against_plain(say: Say, rounds: int) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def against_plain(say: Say, rounds: int) -> dict[str, Any]:
     with Worker("plain", size) as plain, Worker("ours", size | {"compile": True}) as compiled:
         compiled_over_plain = round(paired_ratio(plain, compiled, rounds, STEPS), 3)
     with Worker("plain", size) as plain, Worker("ours", size) as ours:
-        bare = Bare(ours)
+        bare = BareUpdates(ours)
         result = {
             "compiled_over_plain": compiled_over_plain,
             "ours_over_plain": round(paired_ratio(plain, ours, rounds, STEPS), 3),
@@ -62,9 +71,9 @@ def against_plain(say: Say, rounds: int) -> dict[str, Any]:
 
 
 def of_peak(say: Say, rounds: int) -> dict[str, Any]:
-    """What 10.65 M parameters do of the peak, by the trainer's formula for MFU, the peak measured
-    right before and after; and of what that product does for a second. A plain eager loop beside
-    it tells how much of the rest is the machine's."""
+    """The share of the peak that a model of 10.65 M parameters reaches, by the trainer's formula
+    for MFU. The peak is measured right before and after, at its best and over a second. A plain
+    eager loop beside it shows how much of the rest is due to the machine."""
     result: dict[str, Any] = {}
     with Worker("plain", BABY) as plain, Worker("ours", BABY) as ours:
         turns = [(shares_of_peak(plain), shares_of_peak(ours)) for _ in range(rounds)]
@@ -84,9 +93,10 @@ def of_peak(say: Say, rounds: int) -> dict[str, Any]:
 
 
 def shares_of_peak(loop: Runs) -> tuple[float, float]:
-    """Two updates, of the best product around them and of that product over a second."""
+    """The rate of two updates, as a share of the best product around them and of that product over
+    a second."""
     before, steady_before = peak_now(), sustained_matmul(1.0)
-    rate = 2 * flops_per_update(BABY) / seconds(loop, 2)
+    rate = 2 * flops_per_update(BABY) / timed(loop, 2)
     steady_after, after = sustained_matmul(1.0), peak_now()
     return rate / max(before, after), 2 * rate / (steady_before + steady_after)
 
@@ -99,14 +109,14 @@ def scaling(say: Say, rounds: int) -> dict[str, Any]:
         workers = {n: stack.enter_context(Worker("ours", size)) for n, size in sizes.items()}
         for _ in range(rounds):
             for name, worker in workers.items():
-                times[name].append(seconds(worker, 2) / 2)
+                times[name].append(timed(worker, 2) / 2)
     tokens = TOKENS["block_size"] * TOKENS["batch_size"]
     rates = {n: flops_per_update(sizes[n]) / statistics.median(times[n]) for n in sizes}
     proportional = (min(rates.values()) * max(rates.values())) ** 0.5
     result: dict[str, Any] = {}
     say("size    parameters  MFLOP/token  us/token  GFLOP/s  off proportional")
     for name, rate in rates.items():
-        shape = shape_of(sizes[name])
+        shape = gpt_shape(sizes[name])
         row = {
             "parameters": shape.num_params(),
             "mflop_per_token": round(shape.flops_per_token() / 1e6, 1),
@@ -122,10 +132,10 @@ def scaling(say: Say, rounds: int) -> dict[str, Any]:
     return result
 
 
-def shape_of(size: Size) -> GPTConfig:
+def gpt_shape(size: Size) -> GPTConfig:
     keys = ("block_size", "n_layer", "n_head", "n_embd")
     return GPTConfig(vocab_size=26, **{key: size[key] for key in keys})
 
 
 def flops_per_update(size: Size) -> float:
-    return shape_of(size).flops_per_token() * float(size["block_size"] * size["batch_size"])
+    return gpt_shape(size).flops_per_token() * float(size["block_size"] * size["batch_size"])

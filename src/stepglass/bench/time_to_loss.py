@@ -1,4 +1,4 @@
-"""Time to nanoGPT's loss: our speedrun against nanoGPT's CPU recipe, whole processes by turns.
+"""Time to nanoGPT's loss: our speedrun against nanoGPT's CPU recipe, as whole processes in turn.
 
 The recipe is run by our own trainer with the `gpt2` model and nanoGPT's boundaries, and by nanoGPT
 itself where a checkout is at hand. Losses are over the whole validation split in windows of 64.
@@ -18,50 +18,41 @@ from pathlib import Path
 from typing import Any
 
 from stepglass.errors import ConfigError, TrainingFailed
+from stepglass.settings.nanogpt_defaults import CPU_FLAGS, SHAKESPEARE_CHAR
 
 Say = Callable[[str], None]
 Settings = dict[str, Any]
 
 TARGET = 1.88
-# nanoGPT's README, for a computer without a GPU, over its config/train_shakespeare_char.py.
-README_FLAGS = {
-    "device": "cpu", "compile": False, "eval_iters": 20, "log_interval": 1, "block_size": 64,
-    "batch_size": 12, "n_layer": 4, "n_head": 4, "n_embd": 128, "max_iters": 2000,
-    "lr_decay_iters": 2000, "dropout": 0.0,
-}  # fmt: skip
-CONFIG_FILE = {
-    "eval_interval": 250, "gradient_accumulation_steps": 1, "learning_rate": 1e-3, "min_lr": 1e-4,
-    "beta2": 0.99, "warmup_iters": 100, "always_save_checkpoint": False,
-}  # fmt: skip
-# As long as nanoGPT's run takes, or less: what the same time buys.
+# Takes as long as nanoGPT's run, or less: it shows what the same time buys.
 LONG = {
     "recipe": "quick", "n_layer": 3, "n_head": 5, "n_embd": 160, "n_inner": 320, "batch_size": 32,
     "max_iters": 700, "lr_decay_iters": 700, "cooldown_iters": 420,
 }  # fmt: skip
 
 
-def measure(say: Say, rounds: int, text: str) -> dict[str, Any]:
-    """Every side `rounds` times, by turns."""
+def race(say: Say, rounds: int, text: str) -> dict[str, Any]:
+    """Run every side `rounds` times, in turn."""
     checkout = os.environ.get("NANOGPT_DIR")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         commands = sides(folder, Path(checkout).resolve() if checkout else None)
-        prepare(folder, text)
+        prepare_data(folder, text)
         times: dict[str, list[float]] = {side: [] for side in commands}
         losses: dict[str, list[float]] = {side: [] for side in commands}
         for number in range(rounds):
             order = list(commands) if number % 2 else list(reversed(commands))
             for side in order:
-                took = run(commands[side], folder)
+                took = seconds_of_command(commands[side], folder)
                 times[side].append(took)
                 if side != "nanogpt":
                     losses[side].append(whole_split_loss(folder / side, folder))
                 lost = f", val {losses[side][-1]:.4f}" if losses[side] else ""
                 say(f"round {number + 1}: {side}: {took:.1f} s{lost}")
-    return summary(say, times, losses)
+    return summarize_race(say, times, losses)
 
 
-def summary(
+def summarize_race(
     say: Say, times: dict[str, list[float]], losses: dict[str, list[float]]
 ) -> dict[str, Any]:
     took = {side: statistics.median(values) for side, values in times.items()}
@@ -88,11 +79,11 @@ def sides(folder: Path, checkout: Path | None) -> dict[str, list[str]]:
     ours = [sys.executable, "-m", "stepglass", "train"]
     data: Settings = {"dataset": "shakespeare_char", "device": "cpu"}
     fast = {"recipe": "speedrun_cpu", "target_val_loss": TARGET, "out_dir": "speedrun"}
-    gpt2 = {"recipe": "none", "model": "gpt2", "out_dir": "gpt2"} | CONFIG_FILE | README_FLAGS
+    gpt2 = {"recipe": "none", "model": "gpt2", "out_dir": "gpt2"} | SHAKESPEARE_CHAR | CPU_FLAGS
     commands = {
-        "speedrun": [*ours, *flags(data | fast)],
-        "long": [*ours, *flags(data | LONG | {"out_dir": "long"})],
-        "gpt2": [*ours, *flags(data | gpt2)],
+        "speedrun": [*ours, *as_flags(data | fast)],
+        "long": [*ours, *as_flags(data | LONG | {"out_dir": "long"})],
+        "gpt2": [*ours, *as_flags(data | gpt2)],
     }
     if checkout is not None:
         if not (checkout / "train.py").is_file():
@@ -101,24 +92,26 @@ def sides(folder: Path, checkout: Path | None) -> dict[str, list[str]]:
         shutil.copy(checkout / "configurator.py", folder / "configurator.py")
         config = str(checkout / "config" / "train_shakespeare_char.py")
         nanogpt = [sys.executable, str(checkout / "train.py"), config]
-        commands["nanogpt"] = [*nanogpt, *flags(README_FLAGS | {"out_dir": "nanogpt"})]
+        commands["nanogpt"] = [*nanogpt, *as_flags(CPU_FLAGS | {"out_dir": "nanogpt"})]
     return commands
 
 
-def flags(settings: Settings) -> list[str]:
+def as_flags(settings: Settings) -> list[str]:
     return [f"--{key}={value}" for key, value in settings.items()]
 
 
-def prepare(folder: Path, text: str) -> None:
+def prepare_data(folder: Path, text: str) -> None:
     """nanoGPT's data set, with the pickle its own trainer wants."""
     source = [text] if text else ["tinyshakespeare"]
-    run([sys.executable, "-m", "stepglass", "prepare", *source, "--name=shakespeare_char"], folder)
+    seconds_of_command(
+        [sys.executable, "-m", "stepglass", "prepare", *source, "--name=shakespeare_char"], folder
+    )
     data = folder / "data" / "shakespeare_char"
     chars = json.loads((data / "meta.json").read_text())["tokenizer"]["chars"]
     (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": len(chars), "stoi": chars}))
 
 
-def run(command: list[str], folder: Path) -> float:
+def seconds_of_command(command: list[str], folder: Path) -> float:
     """Seconds from start to end of a process."""
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

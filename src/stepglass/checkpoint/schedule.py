@@ -1,9 +1,9 @@
-"""When to save: every so many iterations, every so often, or as rarely as is safe.
+"""When to save: after a number of iterations, after a time, or as rarely as is safe (`auto`).
 
-`auto` weighs three things. Work at risk is what a crash would cost: at most two minutes, and later
-in a long run at most a hundredth of what has been done (up to a quarter of an hour). Stalls, and
-what the writer takes from a training CPU, must stay under one percent of the time each. And the
-disk must have rest: one that needs a minute for a save is not asked for one every minute.
+`auto` weighs three things. A crash may cost at most two minutes of work, and later in a long run a
+hundredth of the work done, up to a quarter of an hour. Stalls must stay under one percent of the
+time, and so must the time that the writer takes from a training CPU. And the disk must rest for as
+long as it works: a disk that needs a minute for a save is not asked for one every minute.
 """
 
 from stepglass import units
@@ -13,7 +13,7 @@ AT_RISK_S = 120.0
 AT_RISK_SHARE = 0.01
 MOST_AT_RISK_S = 900.0
 STALL_SHARE = 0.01
-TAKEN_SHARE = 0.004  # a writer slows training by more than the core time it takes: up to 2.3 x seen
+TAKEN_SHARE = 0.004  # the writer slows training by up to 2.3 times the core time it takes
 
 
 class SaveSchedule:

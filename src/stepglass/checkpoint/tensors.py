@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and the way there and back: tensors <-> bytes.
+"""The tensors of a checkpoint: from a run to bytes, and back.
 
 A save copies the live tensors into host buffers laid out as the files will be, so that training
 may go on while a writer hands the buffers to the disk as they are. A load checks every byte against
@@ -26,7 +26,7 @@ from stepglass.errors import CheckpointError
 from stepglass.hardware.device import Device
 from stepglass.hardware.host_copy import Copy, as_bytes
 from stepglass.run_dir import checkpoints
-from stepglass.run_dir.checkpoints import Contents
+from stepglass.run_dir.commit import Contents
 
 DTYPE_NAMES = {
     torch.float64: "F64",
@@ -60,7 +60,7 @@ class Snapshot:
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied weight stands once, under its first name."""
+    """Parameters and buffers by name; a tied weight is there once, under its first name."""
     seen: set[int] = set()
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
@@ -80,7 +80,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def rng_tensors(device_type: str = "cpu") -> dict[str, Tensor]:
-    """The state of every generator that a run, or code of the user's in it, may draw from."""
+    """The state of every generator that a run, or the user's code in it, may draw from."""
     _, words, gauss = random.getstate()
     numpy_state: Any = np.random.get_state(legacy=True)
     _, keys, position, has_gauss, cached = numpy_state
@@ -205,8 +205,8 @@ def bytes_of(tensor: Tensor) -> memoryview:
 
 
 def contents_of(files: Files) -> dict[str, Contents]:
-    """Files made of live tensors, each fetched when its turn comes: no memory to speak of, but
-    nothing may change until all is written."""
+    """Files made of live tensors, each fetched when it is written. This takes almost no memory, but
+    the tensors must not change until all of them are written."""
 
     def parts(tensors: dict[str, Tensor], plan: Layout) -> Iterator[bytes | memoryview]:
         yield plan.header
@@ -273,9 +273,9 @@ def num_bytes(files: Files) -> int:
 # -- from bytes ---------------------------------------------------------------------------------
 
 
-def load(path: Path) -> Snapshot:
+def load_snapshot(path: Path) -> Snapshot:
     """Read a checkpoint, every byte checked against its manifest first."""
-    manifest, contents = checkpoints.read(path)
+    manifest, contents = checkpoints.read_checkpoint(path)
     try:
         model, optim, rng = (
             safetensors.torch.load(contents.pop(name)) for name in checkpoints.FILES[:3]
@@ -309,7 +309,7 @@ def newest(
     candidates = checkpoints.committed(run_dir)
     for path in dict.fromkeys([*([first] if first else []), *candidates]):
         try:
-            return path, load(path)
+            return path, load_snapshot(path)
         except CheckpointError as error:
             on_skip(f"skipped {path.name}: {error}")
     found = f"{len(candidates)} damaged ones" if candidates else "none"

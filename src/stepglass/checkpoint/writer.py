@@ -1,17 +1,17 @@
 """Saves without stopping the world: a thread copies the state aside and writes it.
 
-    saver.reserve(files)          # once: room for a snapshot, made in the background
-    saver.save(files, request)    # returns at once
+    writer.reserve(files)         # once: room for a snapshot, made in the background
+    writer.save(files, request)   # returns at once
     ...                           # the next forward and backward pass
-    saver.protect_snapshot()      # before the weights change: waits for what is left to copy
+    writer.protect_snapshot()     # before the weights change: waits for what is left to copy
     ...
-    while saver.finished:         # committed or failed, in order
-        outcome = saver.finished.popleft()
+    while writer.finished:        # committed or failed, in order
+        outcome = writer.finished.popleft()
 
-One save is in flight at most, for there is one set of buffers; whoever asks for a second waits
-with `wait()`. Where memory is short there are no buffers and a save is written at once. The thread
-is no daemon: a process that ends waits for its checkpoint. It catches everything, so a disk that
-fails costs a warning, never the run.
+At most one save is in flight, because there is one set of buffers: call `wait()` before the next.
+Where memory is short there are no buffers, and a save is written while training waits. The thread
+is not a daemon: a process that ends waits for its checkpoint. The thread catches every error, so a
+disk that fails costs a warning, never the run.
 """
 
 import contextlib
@@ -28,29 +28,30 @@ from stepglass import json_files, units
 from stepglass.checkpoint import tensors
 from stepglass.errors import StepglassError, os_reason
 from stepglass.files import FileOps
-from stepglass.hardware.device import Device, available_host_bytes
+from stepglass.hardware.device import Device
 from stepglass.hardware.host_copy import Copy
+from stepglass.hardware.memory import available_host_bytes
 from stepglass.measure.run_log import Mark, RunLogWriter
-from stepglass.run_dir import checkpoints
-from stepglass.run_dir.checkpoints import Contents, Retention
+from stepglass.run_dir import commit
+from stepglass.run_dir.commit import Contents, Retention
 from stepglass.run_dir.folder import FolderLost, RunFolder
 
 LOW_PRIORITY = 5
 PIECE = 1 << 18
-REST = 15  # for each moment of work, so many of rest: every iteration is slowed a little, none much
-SPREAD_S = 1.0  # a save is spread over so long at least
+REST = 15  # the writer rests 15 times as long as it works: it slows no iteration noticeably
+SPREAD_S = 1.0  # the least time that a save is spread over
 MEMORY_MARGIN = 1.2
 
 
 @dataclass(frozen=True)
 class SaveRequest:
-    """What is to be saved beside the tensors."""
+    """What a save holds besides tensors."""
 
     step: int
     state: dict[str, Any]  # for state.json
     best_val_loss: float | None = None  # set if this is the best so far
     tokenizer: bytes = b"{}\n"  # for tokenizer.json
-    is_last: bool = False  # of the run: it may take the space that others leave free
+    is_last: bool = False  # the run's last save may use the disk space that others leave free
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Job:
     is_background: bool
 
 
-class Saver:
+class CheckpointWriter:
     """Commits checkpoints of one run directory, one after the other."""
 
     def __init__(
@@ -100,7 +101,7 @@ class Saver:
         self._idle.set()
         self.is_tidy = threading.Event()
         self.is_tidy.set()
-        self._hurry = threading.Event()  # somebody waits
+        self._hurry = threading.Event()  # set while somebody waits for the writer
         self._copy = Copy()
         self.finished: deque[SaveOutcome] = deque()
         self.notes: deque[str] = deque()
@@ -114,8 +115,8 @@ class Saver:
     # -- called by training ---------------------------------------------------------------------
 
     def trust(self, name: str) -> None:
-        """A checkpoint that this process has read and found whole is not deleted: the newer ones
-        are only known to have been written."""
+        """Never delete this checkpoint: this process has read it and found it whole, while newer
+        ones are only known to have been written."""
         self._verified = name
 
     def move_to(self, run: RunFolder) -> None:
@@ -124,7 +125,7 @@ class Saver:
         self._run = run
 
     def reserve(self, files: tensors.Files) -> None:
-        """Make room for a snapshot like this one, or find that there is none to be had."""
+        """Allocate buffers for a snapshot like this one, if memory allows."""
         self.is_reserved = True
         needed = tensors.num_bytes(files)
         available = available_host_bytes()
@@ -171,7 +172,7 @@ class Saver:
         return not self._idle.is_set()
 
     def wait(self) -> None:
-        """Until nothing is in flight."""
+        """Wait until nothing is in flight."""
         self._hurry.set()
         self._idle.wait()
 
@@ -208,10 +209,10 @@ class Saver:
             self._tidy_up()
 
     def _tidy_up(self) -> None:
-        """Delete what is set aside, while nobody waits: a slow deletion holds up no save."""
+        """Delete what was set aside. Nobody waits for this, so a slow deletion delays no save."""
         try:
             self._run.check()
-            checkpoints.sweep(self._ops, self._run.folder, self._has_task.is_set)
+            commit.sweep(self._ops, self._run.folder, self._has_task.is_set)
         except FolderLost:
             pass  # nothing there is ours to delete
         except BaseException as error:  # noqa: BLE001 - what stays is tried again
@@ -235,15 +236,15 @@ class Saver:
             state = {**request.state, "log_bytes": mark.position}
             files["state.json"] = Contents.of(json_files.json_bytes(state))
             files["tokenizer.json"] = Contents.of(request.tokenizer)
-            reserve = 0 if request.is_last else checkpoints.RESERVE
+            reserve = 0 if request.is_last else commit.RESERVE
             folder = self._run.folder
-            name = checkpoints.commit(self._ops, folder, request.step, files, reserve)
+            name = commit.write_checkpoint(self._ops, folder, request.step, files, reserve)
             outcome = replace(
                 outcome, name=name, num_bytes=sum(file.num_bytes for file in files.values())
             )
             if request.best_val_loss is not None:
                 self._run.check()  # writing took a while
-                checkpoints.mark_best(self._ops, folder, name, request.best_val_loss)
+                commit.mark_best(self._ops, folder, name, request.best_val_loss)
                 outcome = replace(outcome, is_best=True)
         except BaseException as error:  # noqa: BLE001 - whatever it is, training is told
             outcome = replace(outcome, error=reason_of(error))
@@ -262,7 +263,7 @@ class Saver:
     def _set_old_ones_aside(self) -> None:
         try:
             self._run.check()
-            checkpoints.prune(self._ops, self._run.folder, self._keep, self._verified)
+            commit.prune(self._ops, self._run.folder, self._keep, self._verified)
         except BaseException as error:  # noqa: BLE001 - the save itself is done
             self.notes.append(f"note: old checkpoints stay for now: {reason_of(error)}")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from stepglass.data import prepare
 from stepglass.errors import ConfigError
+from stepglass.measure.console_lines import data_line
 from stepglass.process import StopRequest
 
 USAGE = """\
@@ -30,18 +31,21 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
         progress.clear()
     for remark in done.notes:
         say(f"note: {remark}")
-    splits = ", ".join(
-        f"{name} {done.meta['splits'][name]['tokens']:,} tokens" for name in ("train", "val")
-    )
+    splits, meta = done.meta["splits"], done.meta
     say(
-        f"{done.folder}: {splits}, vocabulary {done.meta['vocab_size']:,} "
-        f"({done.meta['tokenizer']['kind']})"
+        data_line(
+            done.folder,
+            splits["train"]["tokens"],
+            splits["val"]["tokens"],
+            meta["vocab_size"],
+            meta["tokenizer"]["kind"],
+        )
     )
 
 
 class ProgressLine:
     """How far a preparation is: in place on a terminal, a line now and then elsewhere. It is called
-    after every piece of text, so it is also where a signal is heard."""
+    after every piece of text, so it also looks for a signal."""
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop

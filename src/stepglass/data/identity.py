@@ -1,4 +1,4 @@
-"""Which data a run is trained on, and whether it still is that.
+"""Which data a run is trained on, and whether they are still the same.
 
 A file is known by its sha256, all of it. A large one is read for that in a thread beside training,
 once: the hash is kept in the user's cache folder, under the file's place on disk, size and times.
@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stepglass import json_files
-from stepglass.data import packages
+from stepglass.data.cache import cache_dir
 from stepglass.errors import DataError, os_reason
+from stepglass.files import read_regular, replacing
 
-AT_ONCE_BYTES = 1 << 26  # a tenth of a second: not worth a thread, nor trust in a cache
+AT_ONCE_BYTES = 1 << 26  # read in a tenth of a second: not worth a thread or a cache
 HASH = re.compile(rb"[0-9a-f]{64}")
 
 
@@ -36,14 +36,14 @@ class Version(NamedTuple):
 
 
 class OpenFile:
-    """A file held open: what it was then, whether it is that still, and its sha256 once known."""
+    """A file held open: whether it has changed since, and its sha256 once that is known."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
         status = os.fstat(fd)
         self.version = Version.of(status)
-        # The time of the last change of anything is in the name: nobody can set it back.
+        # The name holds the time of the last change to the inode: nobody can set that back.
         self._cached_at = "-".join(f"{n:x}" for n in (*self.version, status.st_ctime_ns))
         self.sha256: str | None = None
         if self.version.num_bytes <= AT_ONCE_BYTES:
@@ -59,9 +59,9 @@ class OpenFile:
             self.thread.start()
 
     def _hash(self) -> None:
-        with suppress(OSError):  # training will meet it too, and say so
+        with suppress(OSError):  # training meets the same error and reports it
             digest = self._digest()
-            if Version.of(os.fstat(self._fd)) == self.version:  # else somebody wrote meanwhile
+            if Version.of(os.fstat(self._fd)) == self.version:  # else the file changed meanwhile
                 self.sha256 = digest
                 _keep(self._cached_at, digest)
 
@@ -72,8 +72,8 @@ class OpenFile:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def require_unchanged(self) -> None:
-        """Raise DataError if somebody has written to the file. If another is put in its place, this
-        one stays what it was."""
+        """Raise DataError if the file was written to. If another file takes its name, the open one
+        stays as it was."""
         try:
             now = Version.of(os.fstat(self._fd))
         except OSError as error:
@@ -95,8 +95,8 @@ class OpenFile:
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor of a regular file. Nothing else is opened, nor waited for. Raises OSError, or
-    ValueError for what is no regular file."""
+    """A descriptor of a regular file. Nothing else is opened or waited for. Raises OSError, or
+    ValueError if it is not a regular file."""
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, name, 0)
@@ -111,8 +111,10 @@ def open_regular(path: Path) -> int:
 
 def _look_up(name: str) -> str | None:
     """The hash in the cache, if there is a good one."""
-    with suppress(OSError, ValueError, DataError):  # no home, no cache: it is worked out again
-        found = json_files.read_regular(packages.cache_dir() / "hashes" / name, 100)
+    with suppress(
+        OSError, ValueError, DataError
+    ):  # without a home there is no cache, and the hash is worked out again
+        found = read_regular(cache_dir() / "hashes" / name, 100)
         if HASH.fullmatch(found):
             return found.decode()
     return None
@@ -120,16 +122,16 @@ def _look_up(name: str) -> str | None:
 
 def _keep(name: str, digest: str) -> None:
     with suppress(OSError, ValueError, DataError):
-        folder = packages.cache_dir() / "hashes"
+        folder = cache_dir() / "hashes"
         folder.mkdir(parents=True, exist_ok=True)
-        with json_files.replacing(folder / name) as file:
+        with replacing(folder / name) as file:
             file.write(digest.encode())
 
 
-def is_same(stored: Any, found: dict[str, Any]) -> bool:
-    """Whether a checkpoint's record of its data and what is there now tell of the same. What only
-    one of them has is not compared: earlier versions kept the sha256 of both ends of a file, and
-    that of all of a large file is worked out while a run goes on."""
+def is_same_data(stored: Any, found: dict[str, Any]) -> bool:
+    """Whether a checkpoint's record of its data describes the data that are there now. A fact that
+    only one of the two has is not compared: earlier versions kept the sha256 of both ends of a
+    file, and the sha256 of a whole large file is worked out while a run goes on."""
     if not isinstance(stored, dict) or stored.get("vocab_size") != found["vocab_size"]:
         return False
     for split in ("train", "val"):

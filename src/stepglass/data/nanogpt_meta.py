@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepglass import json_files
 from stepglass.errors import DataError, os_reason
+from stepglass.files import read_regular
 from stepglass.units import shown
 
 MAX_BYTES = 16_000_000
@@ -22,9 +22,9 @@ MAX_PROTOCOL = 5
 MAX_VOCAB = 1 << 16  # its tokens have 16 bits
 
 
-class Table(list[Any]):
-    """A dict as a pickle writes it: key, value, key, value. No key of a stranger's is hashed: a
-    tuple can take longer than the sun will shine, and numbers can be chosen to collide."""
+class PickledDict(list[Any]):
+    """A dict as a pickle writes it: key, value, key, value. No foreign key is hashed: nested tuples
+    can be made to take for ever, and numbers can be chosen to collide."""
 
     def pairs(self) -> list[tuple[Any, Any]]:
         return list(zip(self[::2], self[1::2], strict=True))
@@ -44,7 +44,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self, name: str, value: Any) -> None:
-        """Do one instruction: `value` is what stands behind it in the file."""
+        """Do one instruction; `value` is its argument in the file."""
         if name in CONSTANTS:
             self.stack.append(CONSTANTS[name])
         elif name in VALUES:
@@ -72,18 +72,18 @@ class _Machine:
             raise ValueError(f"it asks for more than that ({name})")
 
     def _join(self, start: int, kind: type[Any]) -> None:
-        """What lies above a place becomes one object."""
+        """Join everything above a place on the stack into one object."""
         items = self._above(start)
         _refuse_half_a_pair(kind, items)
         self.stack.append(kind(items))
 
     def _add(self, kind: type[Any], mark: int | None) -> None:
-        """What lies above a mark, or one item or pair, goes into the object beneath."""
-        size = 2 if kind is Table else 1
+        """Add everything above a mark, or one item or pair, to the object beneath."""
+        size = 2 if kind is PickledDict else 1
         items = self._above(len(self.stack) - size if mark is None else mark)
         _refuse_half_a_pair(kind, items)
         if type(self.stack[-1]) is not kind:
-            raise ValueError("it adds to what is no list or dict")
+            raise ValueError("it adds to something that is not a list or dict")
         self.stack[-1].extend(items)
 
     def _above(self, start: int) -> list[Any]:
@@ -95,7 +95,7 @@ class _Machine:
 
 
 def _refuse_half_a_pair(kind: type[Any], items: list[Any]) -> None:
-    if kind is Table and len(items) % 2:
+    if kind is PickledDict and len(items) % 2:
         raise ValueError("a key without a value")
 
 
@@ -107,17 +107,22 @@ VALUES = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOA
 VALUES |= {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
 VALUES |= {"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", *OLD_TEXTS}
 EMPTY: dict[str, type[Any]] = {
-    "EMPTY_DICT": Table,
+    "EMPTY_DICT": PickledDict,
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
     "EMPTY_SET": list,
 }
 TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-JOINED: dict[str, type[Any]] = {"DICT": Table, "LIST": list, "TUPLE": tuple, "FROZENSET": list}
+JOINED: dict[str, type[Any]] = {
+    "DICT": PickledDict,
+    "LIST": list,
+    "TUPLE": tuple,
+    "FROZENSET": list,
+}
 MANY = {"SETITEMS", "APPENDS", "ADDITEMS"}
 ADDED: dict[str, type[Any]] = {
-    "SETITEM": Table,
-    "SETITEMS": Table,
+    "SETITEM": PickledDict,
+    "SETITEMS": PickledDict,
     "APPEND": list,
     "APPENDS": list,
     "ADDITEMS": list,
@@ -126,12 +131,12 @@ PUTS = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
 GETS = {"GET", "BINGET", "LONG_BINGET"}
 
 
-def load(data: bytes) -> Any:
-    """What a pickle holds, with a `Table` for every dict. Raises ValueError, IndexError or
+def unpickle(data: bytes) -> Any:
+    """What a pickle holds, with a `PickledDict` for every dict. Raises ValueError, IndexError or
     KeyError."""
     machine = _Machine()
-    # Python's own list of instructions takes what stands behind each from the bytes there are, and
-    # stops where a length goes beyond them.
+    # Python's own disassembler takes each argument from the bytes there are, and stops where a
+    # length goes beyond them.
     for count, (instruction, value, _) in enumerate(pickletools.genops(data)):
         if count == MAX_INSTRUCTIONS:
             raise ValueError(f"it has more than {MAX_INSTRUCTIONS} instructions")
@@ -140,7 +145,7 @@ def load(data: bytes) -> Any:
 
 
 @dataclass(frozen=True)
-class Meta:
+class NanoGPTMeta:
     """What a meta.pkl says: the rows a model needs, and the texts of its tokens with their ids.
 
     nanoGPT's trainer looks at `vocab_size` alone, so that people have files without a table of
@@ -149,30 +154,30 @@ class Meta:
 
     vocab_size: int
     table: dict[str, int]
-    num_left_out: int  # entries without a text, or without an id of their own that is in use
+    num_left_out: int  # entries without a text, or without a valid id of their own
 
 
-def read(path: Path) -> Meta:
+def read_meta_pkl(path: Path) -> NanoGPTMeta:
     """All that is usable in a meta.pkl. A file without a good `vocab_size` is refused."""
     try:
-        data = json_files.read_regular(path, MAX_BYTES)
+        data = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
     except ValueError as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    return understood(data, str(path))
+    return parse_meta_pkl(data, str(path))
 
 
-def understood(data: bytes, place: str) -> Meta:
-    """The bytes of a meta.pkl."""
+def parse_meta_pkl(data: bytes, place: str) -> NanoGPTMeta:
+    """What the bytes of a meta.pkl say."""
     try:
-        meta = load(data)
+        meta = unpickle(data)
     except (ValueError, IndexError, KeyError) as error:
         raise DataError(
             f"{place}: expected nanoGPT's table of tokens (dicts, strings and numbers), found "
             f"another pickle: {_reason(error)}; prepare the text again with `stepglass prepare`"
         ) from error
-    vocab_size = meta.get("vocab_size") if isinstance(meta, Table) else None
+    vocab_size = meta.get("vocab_size") if isinstance(meta, PickledDict) else None
     if type(vocab_size) is not int or not 0 < vocab_size <= MAX_VOCAB:
         found = "none" if vocab_size is None else shown(vocab_size)
         raise DataError(
@@ -181,17 +186,17 @@ def understood(data: bytes, place: str) -> Meta:
     entries = meta.get("stoi")
     table: dict[str, int] = {}
     taken: set[int] = set()
-    for token, index in entries.pairs() if isinstance(entries, Table) else ():
+    for token, index in entries.pairs() if isinstance(entries, PickledDict) else ():
         if not (type(token) is str and token and type(index) is int and 0 <= index < vocab_size):
             continue
         if index not in taken and token not in table:
             table[token] = index
             taken.add(index)
-    return Meta(vocab_size, table, _num_entries(entries) - len(table))
+    return NanoGPTMeta(vocab_size, table, _num_entries(entries) - len(table))
 
 
 def _reason(error: Exception) -> str:
-    """Short enough for a message: an error of Python's may hold a good deal of the file."""
+    """An error's text, cut to the length of a message: it may quote much of the file."""
     if isinstance(error, UnicodeDecodeError):
         return f"bytes that are no text: {error.reason}"
     text = str(error) if isinstance(error, ValueError) else "a reference to nothing"
@@ -199,6 +204,6 @@ def _reason(error: Exception) -> str:
 
 
 def _num_entries(entries: Any) -> int:
-    if isinstance(entries, Table):
+    if isinstance(entries, PickledDict):
         return len(entries) // 2
     return len(entries) if isinstance(entries, list | tuple | str) else 0

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,19 +22,19 @@ from stepglass.data import sources, tokenizer
 from stepglass.data.sources import Source
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
-from stepglass.files import Folder
-from stepglass.settings.schema import Settings, setting
+from stepglass.files import Folder, remove_stale, replacing
+from stepglass.settings.schema import Config, Settings, setting
 from stepglass.units import shown
 
 SCHEMA = 1
 MAX_WORD_CHARS = 1 << 20
-LOOK_UP_S = 0.1  # from long work, to see whether the user wants to stop
+CHECK_FOR_STOP_S = 0.1  # how often long work is left to see whether the user wants to stop
 BPE_SAMPLE_BYTES = 1 << 26  # text that bpe learns from: more changes few merges and costs memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareConfig:
-    """Everything `stepglass prepare` can be told."""
+class PrepareConfig(Config):
+    """All settings of `stepglass prepare`."""
 
     tokenizer: Literal["char", "bpe", "gpt2"] = setting(
         "char", "char, bpe (learned from the text) or gpt2"
@@ -70,11 +71,11 @@ class Prepared:
 
 
 def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepared:
-    """Make a data set of the text that `words` stand for."""
+    """Make a data set of the text that `words` name."""
     data_dir = Path(cfg.data_dir)
-    source = sources.find(words, data_dir)
+    source = sources.find_source(words, data_dir)
     folder = data_dir / (cfg.name or source.name)
-    stream = TextStream(source, cfg.tokenizer, progress)
+    stream = SourceText(source, cfg.tokenizer, progress)
     scan = stream.scan()
     num_train = int(scan.num_chars * (1 - cfg.val_fraction))
     if scan.num_chars < 2 or num_train < 1 or num_train >= scan.num_chars:
@@ -102,7 +103,7 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
 
 
 def what_is_replaced(folder: Path, scan: "Scan") -> list[str]:
-    """Making a data set again is no news; losing another one is."""
+    """A note if another data set is lost. Making the same one again is worth no note."""
     if not (folder / "train.bin").exists():
         return []
     try:
@@ -124,7 +125,7 @@ class Scan:
     sha256: str
 
 
-class TextStream:
+class SourceText:
     """The source's text in pieces; None stands between two documents."""
 
     def __init__(self, source: Source, kind: str, progress: Progress) -> None:
@@ -161,8 +162,8 @@ class TextStream:
                 seen[np.frombuffer(piece.encode("utf-32-le"), dtype=np.uint32)] = True
         return Scan(num_chars, {chr(code) for code in np.flatnonzero(seen)}, digest.hexdigest())
 
-    def look_up(self) -> None:
-        """When all is read and nothing is written yet."""
+    def report_learning(self) -> None:
+        """Report progress while all is read and nothing is written yet."""
         self._progress("learning", self._source.num_bytes, self._source.num_bytes)
 
     def sample(self, max_bytes: int) -> Iterator[str]:
@@ -173,19 +174,20 @@ class TextStream:
                 yield from tokenizer.safe_pieces(piece)
 
 
-def make_tokenizer(cfg: PrepareConfig, stream: TextStream, scan: Scan) -> Tokenizer:
+def make_tokenizer(cfg: PrepareConfig, stream: SourceText, scan: Scan) -> Tokenizer:
     """The tokenizer the user asked for."""
     if cfg.tokenizer == "gpt2":
         return tokenizer.gpt2()
     if cfg.tokenizer == "bpe":
         texts = stream.sample(BPE_SAMPLE_BYTES)
-        return beside(lambda: tokenizer.train_bpe(texts, cfg.vocab_size), stream.look_up)
+        learn = partial(tokenizer.train_bpe, texts, cfg.vocab_size)
+        return in_a_thread(learn, stream.report_learning)
     return CharTokenizer({char: index for index, char in enumerate(sorted(scan.alphabet))})
 
 
-def beside(work: Callable[[], Tokenizer], look_up: Callable[[], None]) -> Tokenizer:
-    """Do what may take long and hears no signal in a thread. If `look_up` raises meanwhile, the
-    thread is left to itself: it ends with the process.
+def in_a_thread(work: Callable[[], Tokenizer], meanwhile: Callable[[], None]) -> Tokenizer:
+    """Do long work that no signal interrupts. If `meanwhile` raises, the thread is left to itself:
+    it ends with the process.
     """
     results: list[Tokenizer] = []
     errors: list[BaseException] = []
@@ -199,34 +201,32 @@ def beside(work: Callable[[], Tokenizer], look_up: Callable[[], None]) -> Tokeni
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     while thread.is_alive():
-        thread.join(LOOK_UP_S)
-        look_up()
+        thread.join(CHECK_FOR_STOP_S)
+        meanwhile()
     if errors:
         raise errors[0]
     return results[0]
 
 
 def write(
-    folder: Path, codec: Tokenizer, stream: TextStream, num_train: int, source: Source, scan: Scan
+    folder: Path, codec: Tokenizer, stream: SourceText, num_train: int, source: Source, scan: Scan
 ) -> dict[str, Any]:
     """The second pass: encode, write, and put the three files in place together."""
     folder.mkdir(parents=True, exist_ok=True)
     names = ("train.bin", "val.bin", "meta.json")
     for name in names:
-        if (folder / name).is_dir():  # found out now, not when the others are in place
+        if (folder / name).is_dir():  # better found now than when the others are in place
             raise IsADirectoryError(21, "is a directory", str(folder / name))
     with Folder.open(folder) as opened:
-        json_files.remove_stale(opened, names)
+        remove_stale(opened, names)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()
     with ExitStack() as files:
         # All are renamed when the block ends, the last opened first: meta.json vouches for the
         # others, so it comes last and is opened first.
-        meta_file = files.enter_context(json_files.replacing(folder / "meta.json"))
+        meta_file = files.enter_context(replacing(folder / "meta.json"))
         splits = {
-            name: TokenWriter(
-                files.enter_context(json_files.replacing(folder / f"{name}.bin")), codec, dtype
-            )
+            name: TokenWriter(files.enter_context(replacing(folder / f"{name}.bin")), codec, dtype)
             for name in ("val", "train")
         }
         left = num_train
@@ -283,7 +283,7 @@ class TokenWriter:
         text = self._pending + text
         cut = tokenizer.last_safe_cut(text)  # the last word may go on in the next piece
         if len(text) - cut > MAX_WORD_CHARS:
-            cut = len(text)  # not a text of words: memory comes first
+            cut = len(text)  # this text has no words, and memory is limited
         self._pending = text[cut:]
         self._write(self._codec.encode(text[:cut]))
 

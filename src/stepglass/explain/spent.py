@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stepglass.explain.timing import Ledger, Timing, is_by_stamps
+from stepglass.explain.iteration_times import is_by_stamps
+from stepglass.explain.timing import Ledger, Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
 
 
 def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
-    """Phases that sum to the wall clock, what no line accounts for among them."""
+    """Phases that sum to the wall clock. One of them is the time that no line accounts for."""
     whole = segment.end.get("ledger")
     if isinstance(whole, dict) and isinstance(whole.get("phases"), dict):
         phases = {k: v for k, v in whole["phases"].items() if is_duration(v)}
@@ -32,7 +33,7 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
     given = min(max(0.0, known - wall_ms), estimated_ms)
     if known - given > 1.001 * wall_ms:  # what is printed is more than the clock says
         return Ledger(printed_basis, known, phases) if is_whole else None
-    if given:  # iterations that were not printed are estimates: they give way
+    if given:  # the time of unprinted iterations is an estimate: it is reduced
         phases["step"] -= given
         known -= given
     phases["unattributed"] = max(0.0, wall_ms - known)
@@ -64,7 +65,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
     """What the lines account for, how much of it is estimated, and whether nothing is missing."""
     phases: dict[str, float] = {}
     table = segment.table
-    if "train_ms" in segment.facts:  # Composer keeps the books itself
+    if "train_ms" in segment.facts:  # the trainer prints running totals
         val_ms = float(segment.facts.get("val_ms") or 0.0)
         return _nonzero({"step": float(segment.facts["train_ms"]), "eval": val_ms}), 0.0, True
     estimated_ms, is_whole = 0.0, True
@@ -78,8 +79,10 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
             excess = sum(s.excess_ms for s in timing.spikes)
             phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
         _charge_spikes(phases, timing)
-    elif table.num_times and log.time_holds_eval and segment.evals:
-        phases["unattributed"] = table.time_sum_ms  # steps and evaluations, never apart
+    elif table.num_times and log.format.time_holds_eval and segment.evals:
+        phases["unattributed"] = (
+            table.time_sum_ms
+        )  # steps and evaluations, which cannot be separated
     elif table.num_times:
         phases["step"] = table.time_sum_ms
     data = table.column("data_ms")
@@ -87,7 +90,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
         phases["data"] = float(np.nanmean(data)) * max(timing.num_iters, 1)
     if is_by_stamps(segment):
         pass  # what lies between two stamps was charged above
-    elif not log.time_holds_eval:
+    elif not log.format.time_holds_eval:
         if segment.evals_ms:
             phases["eval"] = phases.get("eval", 0.0) + segment.evals_ms
         if segment.saves_ms:
@@ -98,7 +101,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
 
 
 def _before_first_stamp(segment: Segment) -> float:
-    """Of the first printed iteration, what had happened when the first stamp was made."""
+    """The part of the first printed iteration that lies before the first timestamp."""
     stamps, times = segment.table.column("stamp"), segment.table.column("time_ms")
     rows = np.flatnonzero(np.isfinite(stamps) & np.isfinite(times))
     if not len(rows) or segment.first_stamp is None:
@@ -118,11 +121,11 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
         if spike.stall_ms:
             charge("stall", spike.weight * spike.stall_ms)
     for cause, left in excess.items():
-        for name, ms in parts_of(cause, left, timing):
+        for name, ms in phases_of_excess(cause, left, timing):
             charge(name, ms)
 
 
-def parts_of(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str, float]]:
+def phases_of_excess(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str, float]]:
     """What an excess was spent on, as far as it can be told apart."""
     causes = set(cause.split("+"))
     if "warmup" in causes:
@@ -148,8 +151,7 @@ def parts_of(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str
 
 
 def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> bool:
-    """Evaluations whose iteration was not printed took their time all the same. False if nobody
-    knows how long."""
+    """Charge the evaluations whose iteration is not printed. False if their time is unknown."""
     iters = segment.table.column("iter")
     missing = [e for e in segment.evals if e.iter > 0]
     missing = [

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stepglass.explain import mfu, spent, timing
-from stepglass.explain.mfu import Mfu
+from stepglass.explain import printed_mfu, spent
+from stepglass.explain.iteration_times import SLOW
+from stepglass.explain.printed_mfu import Mfu
+from stepglass.explain.reconstruction import reconstruct
 from stepglass.explain.timing import Timing
 from stepglass.logs.log import Log
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.segment import Eval, Event, Segment
 from stepglass.logs.table import Column, median
 from stepglass.units import finite
@@ -35,6 +38,10 @@ class Part:
     is_last: bool
     is_finished: bool = True  # False while a log is still being followed
 
+    @property
+    def format(self) -> LogFormat:
+        return self.log.format
+
     def setting(self, name: str) -> Any:
         return self.segment.setting(name)
 
@@ -49,7 +56,9 @@ class Part:
 
     @cached_property
     def evals(self) -> list[Eval]:
-        return timing.printed_evals(self.segment)
+        """Evaluations with a finite figure."""
+        known = [e for e in self.segment.evals if e.val is not None]
+        return [e for e in known if math.isfinite(e.val or 0.0)]
 
     @cached_property
     def best_eval(self) -> Eval | None:
@@ -77,7 +86,9 @@ class Part:
         if printed:
             return median(printed)
         num = self.number_setting("eval_iters")
-        if self.loss_sigma is None or not num or num < 1 or self.log.format != "nanogpt":
+        if self.loss_sigma is None or not num or num < 1:
+            return None
+        if not self.format.evaluates_random_batches:
             return None
         return self.loss_sigma / math.sqrt(num)
 
@@ -116,7 +127,8 @@ class Part:
         last = self.segment.last_iter
         if self.max_iters is None or last is None:
             return False
-        return last >= self.max_iters - (self.log.format != "nanogpt")  # it does one more
+        planned_last = self.max_iters - (not self.format.max_iters_is_last_iter)
+        return last >= planned_last
 
     @cached_property
     def train_tokens(self) -> float | None:
@@ -143,6 +155,11 @@ class Part:
             return 0.0
         return sum(self.timing.ledger.phases.get(name, 0.0) for name in names)
 
+    def time_since_ms(self, iteration: int) -> float:
+        """What the ordinary iterations after this one took."""
+        last, normal = self.segment.last_iter, self.timing.normal_ms
+        return max(0, last - iteration) * normal if last is not None and normal else 0.0
+
     def line_of_setting(self, name: str) -> list[int]:
         line = self.segment.config_lines.get(name)
         return [line] if line else []
@@ -166,12 +183,10 @@ class Part:
             return peak
         if warmup is None or decay is None or low is None:
             return None
-        if iteration < warmup:
-            return peak * (iteration + 1) / (warmup + 1)
-        if iteration > decay or decay <= warmup:
-            return low
-        progress = (iteration - warmup) / (decay - warmup)
-        return low + 0.5 * (1 + math.cos(math.pi * progress)) * (peak - low)
+        # Imported here because few logs get this far, and it loads all settings of `train`.
+        from stepglass.settings.lr_schedule import cosine_lr  # noqa: PLC0415
+
+        return cosine_lr(iteration, peak=peak, low=low, warmup_iters=warmup, decay_iters=decay)
 
 
 @dataclass
@@ -187,12 +202,12 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
     """Reconstruct every segment."""
     result = Study(log, device)
     segments = list(enumerate(log.segments))
-    times = [timing.reconstruct(log, segment, is_first=not n) for n, segment in segments]
+    times = [reconstruct(log, segment, is_first=not n) for n, segment in segments]
     surest = max(times, key=lambda time: int(time.ordinary.sum()), default=None)
     for number, segment in segments:
         time = times[number]
         if surest is not None and _is_unsure(time, surest):
-            time = timing.reconstruct(log, segment, is_first=not number, normal_ms=surest.normal_ms)
+            time = reconstruct(log, segment, is_first=not number, normal_ms=surest.normal_ms)
         time.ledger = spent.ledger_of(log, segment, time)
         is_last = number == len(log.segments) - 1
         result.parts.append(
@@ -200,7 +215,7 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
                 log,
                 segment,
                 time,
-                mfu.measure(log, segment, time, device),
+                printed_mfu.mfu_of(log, segment, time, device),
                 number,
                 is_last=is_last,
                 is_finished=is_finished or not is_last,
@@ -210,9 +225,10 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
 
 
 def _is_unsure(time: Timing, surest: Timing) -> bool:
-    """Nothing but boundaries, it seems: to be held against what is ordinary elsewhere."""
+    """Are its iterations so slow that they may all be boundaries? Then another segment's ordinary
+    iteration is the measure."""
     if surest.normal_ms is None or time is surest:
         return False
     if time.normal_ms is None:
         return True
-    return int(time.ordinary.sum()) < 3 and time.normal_ms > timing.SLOW * surest.normal_ms
+    return int(time.ordinary.sum()) < 3 and time.normal_ms > SLOW * surest.normal_ms

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 PIECE = 4 << 20
-WORTH_A_THREAD = 32 << 20  # less is copied in the time it takes to disturb the next step
+WORTH_A_THREAD = 32 << 20  # a smaller copy takes less time than a thread would cost the next step
 
 
 class Copy:
@@ -28,7 +28,7 @@ class Copy:
 
 class SharedCopy(Copy):
     """A copy from memory to memory, in pieces. A thread works through them while training goes on;
-    if training needs the weights back sooner, it takes a hand in it."""
+    if training needs the weights back sooner, it helps."""
 
     def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
         self._pieces = deque(
@@ -56,7 +56,7 @@ class SharedCopy(Copy):
             try:
                 part = slice(start, start + PIECE)
                 np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
-            except Exception as error:  # noqa: BLE001 - for whoever writes the copy
+            except Exception as error:  # noqa: BLE001 - raised by `wait`
                 self._error = error
             with self._lock:
                 self._num_left -= 1

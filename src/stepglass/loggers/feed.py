@@ -1,54 +1,39 @@
-"""Loggers for people who live elsewhere: TensorBoard, wandb, trackio.
+"""Between a run and the loggers it writes to: a queue and a thread for each of them.
 
-    --log_to=tensorboard,wandb
-
-run.jsonl stays the one place with every number. These get its records from the run log's writer,
-each through a `Feed`: a queue and a thread of its own, so that no step waits for a disk or a
-network, and no logger for another. One that cannot be had ends the command before the run has
-begun; one that fails later is dropped, and the run goes on.
-
-The tags are documented in docs/loggers.md. The packages are optional and imported by name, when
-they are asked for.
+The records come from the run log's writer. No step waits for a logger's disk or network, and no
+logger waits for another. A logger that fails is dropped, and the run goes on: run.jsonl has every
+number.
 """
 
 import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
-from stepglass.loggers.packages import reason_of
-from stepglass.measure.run_log import Record
+from stepglass.loggers.logger import Logger, failure_text
+from stepglass.measure.records import RunRecord
 
 CLOSE_S = 30.0  # how long the end of a run waits for what is not sent yet
 PATIENCE_S = 1.0  # a wait longer than this is announced
 MAX_BEHIND = 50_000  # records: some 100 MB
 
 
-class Logger(Protocol):
-    """A place that numbers go to. It may be slow and it may raise: a `Feed` stands before it."""
-
-    def write(self, records: list[Record]) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class LoggerFeed:
     """Hands records to one logger from a thread of its own.
 
-    The thread is a daemon: a logger that hangs does not keep the process.
+    The thread is a daemon: a logger that hangs does not keep the process from ending.
     """
 
     def __init__(self, name: str, logger: Logger) -> None:
         self.name = name
-        self.failure: str | None = None  # the first one: after it the logger gets nothing
+        self.failure: str | None = None  # the first one; the logger gets nothing after it
         self._logger = logger
-        self._queue: queue.SimpleQueue[list[Record] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[RunRecord] | None] = queue.SimpleQueue()
         self._num_put = self._num_taken = 0  # each is changed by one thread only
         self._thread = threading.Thread(target=self._run, name=f"log-to-{name}", daemon=True)
         self._thread.start()
 
-    def put(self, records: list[Record]) -> None:
+    def put(self, records: list[RunRecord]) -> None:
         """Queue records; returns at once. They must not be changed afterwards."""
         if self.failure is not None:
             return
@@ -59,11 +44,12 @@ class LoggerFeed:
         self._queue.put(records)
 
     def end(self) -> None:
-        """No more will come: finish in the background."""
+        """Have the thread finish what is queued: no more records will come."""
         self._queue.put(None)
 
     def wait(self, timeout_s: float) -> bool:
-        """Until all is handed over and the logger closed; False if that takes longer."""
+        """Wait until everything is handed over and the logger is closed. Returns False if that
+        takes longer."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -76,18 +62,20 @@ class LoggerFeed:
                 self._num_taken += len(records)
                 self._logger.write(records)
         except Exception as error:  # noqa: BLE001 - whatever it is, training goes on
-            self._fail(reason_of(error))
+            self._fail(failure_text(error))
         try:
             self._logger.close()
         except Exception as error:  # noqa: BLE001
-            self._fail(reason_of(error))
+            self._fail(failure_text(error))
 
     def _fail(self, reason: str) -> None:
         self.failure = self.failure or reason
 
 
-def close(feeds: list[LoggerFeed], say: Callable[[str], None], timeout_s: float = CLOSE_S) -> None:
-    """End the loggers, all at once, and wait for them: not longer than `timeout_s` in all."""
+def close_feeds(
+    feeds: list[LoggerFeed], say: Callable[[str], None], timeout_s: float = CLOSE_S
+) -> None:
+    """End all loggers at once, and wait for them, at most `timeout_s` in all."""
     until = time.monotonic() + timeout_s
     for feed in feeds:
         feed.end()
@@ -99,3 +87,6 @@ def close(feeds: list[LoggerFeed], say: Callable[[str], None], timeout_s: float 
     for feed in late:
         if not feed.wait(max(0.0, until - time.monotonic())):
             feed.give_up(timeout_s)
+
+
+close = close_feeds

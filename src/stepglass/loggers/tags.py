@@ -5,60 +5,72 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from stepglass.measure.clock import PHASES, STEP_PHASES
-from stepglass.measure.run_log import Record
+from stepglass.measure.clock import PHASES, step_time
+from stepglass.measure.event_details import WarmUpEvent
+from stepglass.measure.records import (
+    CheckpointRecord,
+    EvalRecord,
+    EventRecord,
+    IterRecord,
+    RunRecord,
+    StartRecord,
+)
 from stepglass.units import finite
 
 ROW_GAP_MS = 100.0
 
 
-def table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def scalars(record: Record, last_iter: Record) -> dict[str, float]:
+def scalars(record: RunRecord, last_iter: IterRecord | None = None) -> dict[str, float]:
     """The numbers in a record, by tag. An evaluation has nanoGPT's wandb keys; their `lr` and `mfu`
     are those of `last_iter`, the iteration before it.
-
-    >>> scalars({"kind": "eval", "iter": 5, "train_loss": 2.5, "val_loss": None}, {"lr": 0.1})
-    {'iter': 5.0, 'train/loss': 2.5, 'lr': 0.1}
     """
-    if record["kind"] == "iter":
-        found = _of_iteration(record)
-    elif record["kind"] == "eval":
-        found = {
-            "iter": record["iter"],
-            "train/loss": record.get("train_loss"),
-            "val/loss": record.get("val_loss"),
-            "lr": last_iter.get("lr"),
-            "mfu": _percent(last_iter.get("mfu")),
-        }
-    elif record["kind"] == "checkpoint":
-        found = {
-            "checkpoint/stall_ms": record.get("stall_ms"),
-            "checkpoint/background_ms": record.get("background_ms"),
-        }
-    else:
-        found = {}
-    return {tag: known for tag, value in found.items() if (known := finite(value)) is not None}
+    match record:
+        case IterRecord():
+            found = _of_iteration(record)
+        case EvalRecord():
+            found = {
+                "iter": record.iter,
+                "train/loss": record.train_loss,
+                "val/loss": record.val_loss,
+                "lr": None if last_iter is None else last_iter.lr,
+                "mfu": None if last_iter is None else _percent(last_iter.mfu),
+            }
+        case CheckpointRecord():
+            found = {
+                "checkpoint/stall_ms": record.stall_ms,
+                "checkpoint/background_ms": record.background_ms,
+            }
+        case _:
+            found = {}
+    return _finite_only(found)
 
 
-def _of_iteration(record: Record) -> dict[str, Any]:
-    phases = table(record.get("phases"))
-    # A GPU's own clock says what a step took; the host's says what it took to queue it.
-    timed = table(record.get("device_phases")) or phases
-    step_ms = sum(finite(timed.get(name)) or 0.0 for name in STEP_PHASES)
-    tokens = finite(record.get("tokens"))
+def logged_step(record: RunRecord) -> int:
+    """The iteration that a record's numbers belong to."""
+    assert not isinstance(record, StartRecord), "it has no numbers"
+    return record.iter
+
+
+def _of_iteration(record: IterRecord) -> dict[str, Any]:
+    phases = _finite_only(record.phases)
+    step_ms = step_time(phases, _finite_only(record.device_phases))
+    tokens = finite(record.tokens)
     return {
-        "loss": record.get("loss"),
-        "lr": record.get("lr"),
-        "grad_norm": record.get("grad_norm"),
-        "mfu": _percent(record.get("mfu")),
+        "loss": record.loss,
+        "lr": record.lr,
+        "grad_norm": record.grad_norm,
+        "mfu": _percent(record.mfu),
         "tokens_per_s": tokens / step_ms * 1000 if tokens and step_ms else None,
-        "time/wall_ms": record.get("wall_ms"),
+        "time/wall_ms": record.wall_ms,
         "time/step_ms": step_ms or None,
         **{f"time/{phase}_ms": phases.get(phase) for phase in PHASES},
     }
+
+
+def _finite_only(values: Any) -> dict[str, float]:
+    """The values that are numbers. Those of a log that is converted later may be anything."""
+    pairs = values.items() if isinstance(values, dict) else ()
+    return {name: known for name, value in pairs if (known := finite(value)) is not None}
 
 
 def _percent(share: Any) -> float | None:
@@ -67,7 +79,7 @@ def _percent(share: Any) -> float | None:
 
 
 class TimeOfDay:
-    """When a record was made. The log has one time of day for each process and durations after it:
+    """When a record was made. The log has one time of day for each process, and durations after it:
     iterations follow each other without a gap, from the moment the process's clock started.
     """
 
@@ -75,47 +87,48 @@ class TimeOfDay:
         self._last_iter_at = time.time()
         self._since_s = 0.0  # in the window of the iteration that is still going on
 
-    def of(self, record: Record) -> float:
+    def of(self, record: RunRecord) -> float:
         """Call with every record, in order."""
-        seconds = (finite(record.get("wall_ms")) or 0.0) / 1000
-        if record["kind"] == "start":
-            self._last_iter_at = finite(record.get("time")) or self._last_iter_at
-            self._since_s = 0.0
-        elif record["kind"] == "event" and record.get("name") == "warmup":
-            # Iteration 0's window holds the start-up, which was over when the log's time was read.
-            startup_ms = finite(table(record.get("detail")).get("startup_ms")) or 0.0
-            self._last_iter_at -= startup_ms / 1000
-        elif record["kind"] == "iter":
-            self._last_iter_at += seconds
-            self._since_s = 0.0
-        elif record["kind"] == "eval":
-            self._since_s = seconds
+        match record:
+            case StartRecord():
+                self._last_iter_at = finite(record.time) or self._last_iter_at
+                self._since_s = 0.0
+            case EventRecord(name=WarmUpEvent.event_name, detail=dict() as detail):
+                # The window of iteration 0 includes the start-up, which was over when the log's
+                # time was read.
+                startup_ms = finite(WarmUpEvent.from_dict(detail).startup_ms) or 0.0
+                self._last_iter_at -= startup_ms / 1000
+            case IterRecord():
+                self._last_iter_at += (finite(record.wall_ms) or 0.0) / 1000
+                self._since_s = 0.0
+            case EvalRecord():
+                self._since_s = (finite(record.wall_ms) or 0.0) / 1000
         return self._last_iter_at + self._since_s
 
 
 class ShownRows:
-    """What goes to wandb and trackio: every evaluation and checkpoint, and of the iterations those
-    that are printed, not more than ten a second. A row costs wandb a third of a millisecond, in the
-    process that trains, and its charts show no more.
+    """What goes to wandb and trackio: every evaluation and checkpoint, and the iterations that are
+    printed, but at most ten a second. A row costs wandb a third of a millisecond in the process
+    that trains, and its charts show no more.
     """
 
     def __init__(self, log_interval: int) -> None:
         self._log_interval = log_interval
-        self._last_iter: Record = {}
+        self._last_iter: IterRecord | None = None
         self._since_row_ms = math.inf
 
-    def of(self, records: list[Record]) -> Iterator[tuple[int, dict[str, float]]]:
+    def of(self, records: list[RunRecord]) -> Iterator[tuple[int, dict[str, float]]]:
         for record in records:
-            if record["kind"] == "iter" and not self._is_shown(record):
+            if isinstance(record, IterRecord) and not self._is_shown(record):
                 continue
             values = scalars(record, self._last_iter)
             if values:
-                yield record["iter"], values
+                yield logged_step(record), values
 
-    def _is_shown(self, record: Record) -> bool:
+    def _is_shown(self, record: IterRecord) -> bool:
         self._last_iter = record
-        self._since_row_ms += finite(record.get("wall_ms")) or 0.0
-        if record["iter"] % self._log_interval or self._since_row_ms < ROW_GAP_MS:
+        self._since_row_ms += finite(record.wall_ms) or 0.0
+        if record.iter % self._log_interval or self._since_row_ms < ROW_GAP_MS:
             return False
         self._since_row_ms = 0.0
         return True

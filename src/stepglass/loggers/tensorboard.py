@@ -7,9 +7,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stepglass.loggers.packages import load
-from stepglass.loggers.tags import TimeOfDay, scalars
-from stepglass.measure.run_log import Record
+from stepglass.loggers.logger import LoggedRun, OptionalPackage
+from stepglass.loggers.tags import TimeOfDay, scalars, logged_step
+from stepglass.measure.records import RunRecord
+
+PACKAGE = OptionalPackage(
+    "tensorboard", module="tensorboard.summary.writer.record_writer", needed="RecordWriter"
+)
+HINT = "leave it out of --log_to"
+
+
+def start(run: LoggedRun) -> "TensorBoard":
+    return TensorBoard(run.run_dir / "tensorboard")
 
 
 class TensorBoard:
@@ -20,7 +29,7 @@ class TensorBoard:
     """
 
     def __init__(self, folder: Path) -> None:
-        record_writer = load("tensorboard")
+        record_writer = PACKAGE.load()
         self._events = importlib.import_module("tensorboard.compat.proto.event_pb2")
         self._summary = importlib.import_module("tensorboard.compat.proto.summary_pb2").Summary
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,10 +42,10 @@ class TensorBoard:
         self._add(self._events.Event(wall_time=time.time(), file_version="brain.Event:2"))
         self._file.flush()
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         for record in records:
             wall_time = self._time.of(record)
-            values = scalars(record, {})
+            values = scalars(record)
             values.pop("iter", None)  # a chart of it would be a straight line
             if values:
                 points = [
@@ -45,7 +54,9 @@ class TensorBoard:
                 ]
                 summary = self._summary(value=points)
                 self._add(
-                    self._events.Event(wall_time=wall_time, step=record["iter"], summary=summary)
+                    self._events.Event(
+                        wall_time=wall_time, step=logged_step(record), summary=summary
+                    )
                 )
                 self.num_scalars += len(points)
         self._file.flush()

@@ -2,19 +2,26 @@
 
 from typing import Any
 
-from stepglass.loggers.packages import load
+from stepglass.loggers.logger import LoggedRun, OptionalPackage
 from stepglass.loggers.tags import ShownRows
-from stepglass.measure.run_log import Record
+from stepglass.measure.records import RunRecord
+
+PACKAGE = OptionalPackage("trackio", module="trackio", needed="init")
+HINT = "leave it out of --log_to"
+
+
+def start(run: LoggedRun) -> "Trackio":
+    return Trackio(run.project, run.name, run.config, run.log_interval)
 
 
 class Trackio:
-    """A run in trackio, which has wandb's way of speaking."""
+    """A run in trackio, which has the same functions as wandb."""
 
     def __init__(self, project: str, name: str, config: dict[str, Any], log_interval: int) -> None:
-        self._run = load("trackio").init(project=project, name=name, config=config)
+        self._run = PACKAGE.load().init(project=project, name=name, config=config)
         self._rows = ShownRows(log_interval)
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         for step, values in self._rows.of(records):
             self._run.log(values, step=step)
 

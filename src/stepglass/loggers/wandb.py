@@ -3,9 +3,16 @@
 from typing import Any
 
 from stepglass.loggers.feed import CLOSE_S
-from stepglass.loggers.packages import load
+from stepglass.loggers.logger import LoggedRun, OptionalPackage
 from stepglass.loggers.tags import ShownRows
-from stepglass.measure.run_log import Record
+from stepglass.measure.records import GOOD_ENDINGS, EndRecord, RunRecord
+
+PACKAGE = OptionalPackage("wandb", module="wandb", needed="init")
+HINT = "type `wandb login`, or set WANDB_MODE=offline to keep it on this machine"
+
+
+def start(run: LoggedRun) -> "Wandb":
+    return Wandb(run.project, run.name, run.config, run.log_interval)
 
 
 class Wandb:
@@ -17,18 +24,20 @@ class Wandb:
             "finish_timeout": CLOSE_S - 5,  # it gives up first, and says how to send the rest
             "finish_timeout_raises": True,
         }
-        self._run = load("wandb").init(project=project, name=name, config=config, settings=settings)
+        self._run = PACKAGE.load().init(
+            project=project, name=name, config=config, settings=settings
+        )
         self._rows = ShownRows(log_interval)
         self._last_step = 0
         self._exit_code = 1
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[RunRecord]) -> None:
         for step, values in self._rows.of(records):
             # Steps must not go back: a checkpoint is logged once it is written, some steps late.
             self._last_step = max(self._last_step, step)
             self._run.log(values, step=self._last_step)
-        ends = [record["reason"] for record in records if record["kind"] == "end"]
-        if ends and ends[-1] in ("finished", "target", "signal"):
+        ends = [record.reason for record in records if isinstance(record, EndRecord)]
+        if ends and ends[-1] in GOOD_ENDINGS:
             self._exit_code = 0
 
     def close(self) -> None:

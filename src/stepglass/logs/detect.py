@@ -1,9 +1,11 @@
 """Whose log is it? Every reader gets the first lines; the one that understands most reads on.
 
-log = read(file)            # a file opened for bytes
-intake = Intake()           # or, for a log that grows:
-intake.feed(block)          #   whole lines
-log = intake.log()          #   as far as it goes
+    log = read_log(file, name)  # a file opened for bytes
+    intake = Intake()           # or, for a log that grows:
+    intake.feed(block)          #   whole lines
+    log = intake.log()          #   as far as it goes
+
+A format is a reader in `formats`, and a line in `OTHERS`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,15 +14,16 @@ from itertools import chain
 
 from stepglass.errors import LogError
 from stepglass.logs.bulk import nanogpt_lines, run_log_lines
-from stepglass.logs.formats.stepglass_log import Console, RunLog
-from stepglass.logs.lines import Readable, blocks, pieces, stamp
+from stepglass.logs.formats.run_log_reader import RunLogReader
+from stepglass.logs.formats.stepglass_console import StepglassConsole
+from stepglass.logs.lines import Readable, line_blocks, line_pieces, stamp
 from stepglass.logs.log import Log
 from stepglass.logs.notable import is_notable
 from stepglass.logs.reader import Reader, Record
 from stepglass.logs.table import Table
 
-# Where two understand as much, the first is taken. They are imported when Console, which reads
-# nanoGPT's lines and ours, and RunLog do not understand what they see.
+# Where two understand as much, the first is taken. They are imported when StepglassConsole, which
+# reads nanoGPT's lines and ours, and RunLogReader do not understand what they see.
 OTHERS = (
     "nanochat.Nanochat",
     "modded.Modded",
@@ -38,7 +41,6 @@ OTHERS = (
     "mlx.MlxLM",
     "gpt2_simple.Gpt2Fork",
     "nemo.NeMo",
-    "lightly.LightlyTrain",
 )
 ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
 FEW = 3  # for a log that is followed: time to say something
@@ -46,6 +48,13 @@ MOST_WAITING = 50_000  # lines without a decision
 MOST_WAITING_BYTES = 1 << 24
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
+
+
+def other_reader(name: str) -> type[Reader]:
+    """The class of a line of `OTHERS`."""
+    module, reader = name.split(".")
+    found: type[Reader] = getattr(import_module(f"stepglass.logs.formats.{module}"), reader)
+    return found
 
 
 def worth(record: Record) -> float:
@@ -64,7 +73,7 @@ class Intake:
     ) -> None:
         self._log = Log(new_table)
         self._log.num_lines = num_lines  # of the file, before what will be fed
-        self._candidates: list[Reader] = [Console(), RunLog()]
+        self._candidates: list[Reader] = [StepglassConsole(), RunLogReader()]
         self._scores = [0.0, 0.0]
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
@@ -77,14 +86,18 @@ class Intake:
             if not block:
                 return
         next_line = self._log.num_lines + 1
-        quick = nanogpt_lines.read(block, next_line) if isinstance(self._reader, Console) else None
+        quick = (
+            nanogpt_lines.read_block(block, next_line)
+            if isinstance(self._reader, StepglassConsole)
+            else None
+        )
         if quick is not None:
             self._read_quickly(quick)
             return
         lines = block.split(b"\n")
         if lines[-1] == b"":
             lines.pop()
-        if isinstance(self._reader, RunLog):
+        if isinstance(self._reader, RunLogReader):
             self._read_stretches(lines)
         else:
             for line in lines:
@@ -124,15 +137,14 @@ class Intake:
 
     def _name_it(self) -> None:
         assert self._reader is not None
-        self._log.format = self._reader.name
-        self._log.time_holds_eval = self._reader.time_holds_eval
+        self._log.format = self._reader.format
 
     def _next_number(self) -> int:
         self._log.num_lines += 1
         return self._log.num_lines
 
     def _try_readers(self, block: bytes) -> bytes:
-        """Give lines to all readers until one stands out; returns what is left for that one."""
+        """Give lines to all readers until one stands out; return the lines that are left for it."""
         position = 0
         while position < len(block):
             end = block.find(b"\n", position) + 1 or len(block)
@@ -151,7 +163,7 @@ class Intake:
         return b""
 
     def _forget(self) -> None:
-        """A file that says nothing for so long need not be remembered."""
+        """Drop waiting lines of a file in which no reader finds training."""
         if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             if max(self._scores) >= WEIGHT["iter"]:
                 self._choose(self._best())
@@ -161,7 +173,7 @@ class Intake:
                 self._waiting_bytes = sum(len(line) for _, line in self._waiting)
 
     def _try_line(self, line: bytes) -> None:
-        texts = [text for text in pieces(line) if text]
+        texts = [text for text in line_pieces(line) if text]
         before = sum(self._scores)
         for text in texts:
             for number, reader in enumerate(self._candidates):
@@ -170,16 +182,15 @@ class Intake:
             self._call_all_readers()
 
     def _call_all_readers(self) -> None:
-        """They hear the lines so far as well."""
+        """Create the other readers and give them the lines so far."""
         for name in OTHERS:
-            module, reader = name.split(".")
-            made: Reader = getattr(import_module(f"stepglass.logs.formats.{module}"), reader)()
+            made = other_reader(name)()
             self._candidates.append(made)
             self._scores.append(
                 sum(
                     worth(record)
                     for _, line in self._waiting
-                    for text in pieces(line)
+                    for text in line_pieces(line)
                     for record in made.read(text)
                 )
             )
@@ -196,10 +207,10 @@ class Intake:
     def _read_line(self, number: int, line: bytes) -> None:
         assert self._reader is not None
         is_understood = False
-        for text in pieces(line):
+        for text in line_pieces(line):
             if not text:
                 continue
-            records = self._reader.read(text) or common(text)
+            records = self._reader.read(text) or _records_of_any_log(text)
             is_understood |= bool(records) or getattr(self._reader, "has_taken", False)
             if records:
                 when = stamp(text)
@@ -207,7 +218,7 @@ class Intake:
                     self._log.add(record, number, when)
         self._log.num_understood += is_understood
 
-    def _read_quickly(self, quick: nanogpt_lines.Block) -> None:
+    def _read_quickly(self, quick: nanogpt_lines.LineBlock) -> None:
         log = self._log
         log.num_lines += quick.num_lines
         num_evals = len(quick.evals["line"]) if quick.evals else 0
@@ -227,26 +238,27 @@ class Intake:
         assert self._reader is not None
         return [
             (record, stamp(text))
-            for text in pieces(line)
+            for text in line_pieces(line)
             if text
-            for record in (self._reader.read(text) or common(text))
+            for record in (self._reader.read(text) or _records_of_any_log(text))
         ]
 
 
-def common(text: str) -> list[Record]:
-    """What a line says that may stand in anybody's log. Few do: it is loaded for the first."""
+def _records_of_any_log(text: str) -> list[Record]:
+    """What a line says that may stand in the log of any trainer."""
     if not is_notable(text):
         return []
-    from stepglass.logs import events as anybodys  # noqa: PLC0415
+    # Few lines get this far: the many patterns are compiled for the first that does.
+    from stepglass.logs import events  # noqa: PLC0415
 
-    return anybodys.common(text)
+    return events.records_of_any_log(text)
 
 
 def first(item: tuple[int, Record, float | None]) -> int:
     return item[0]
 
 
-def _records_of(quick: nanogpt_lines.Block) -> Iterator[tuple[int, Record, float | None]]:
+def _records_of(quick: nanogpt_lines.LineBlock) -> Iterator[tuple[int, Record, float | None]]:
     """A block as the records it was made from."""
     for kind, columns in (("iter", quick.take(nanogpt_lines.ALL)), ("eval", quick.evals)):
         names = [name for name in columns if name != "line"]
@@ -259,10 +271,10 @@ def _records_of(quick: nanogpt_lines.Block) -> Iterator[tuple[int, Record, float
         yield number, {"kind": "checkpoint"}, None
 
 
-def read(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
-    """The whole of a log. Nothing of training in it is an error that says so."""
+def read_log(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
+    """Read a whole log. A file without training in it raises a LogError that says so."""
     intake = Intake(new_table)
-    parts = blocks(file)
+    parts = line_blocks(file)
     for number, block in enumerate(parts):
         if not number and block.startswith(COMPRESSED):
             raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
@@ -281,7 +293,7 @@ def _document(parts: Iterable[bytes], name: str, new_table: Callable[[], Table])
     from stepglass.logs.formats.huggingface import HFTrainer, TrainerState  # noqa: PLC0415
 
     state, log = TrainerState(), Log(new_table)
-    log.format = HFTrainer.name
+    log.format = HFTrainer.format
     is_whole_line = True
     for part in parts:
         log.num_lines += part.count(b"\n")

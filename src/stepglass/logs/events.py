@@ -1,19 +1,18 @@
-"""Lines that may stand in anybody's log: failures, signals, compiler warnings, wall clocks, bars.
+"""Lines of any trainer's log: failures, signals, compiler warnings, wall clocks, devices.
 
     torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total ...
     W0110 12:27:06.332000 158 convert_frame.py:1551] torch._dynamo hit config.recompile_limit (8)
     4233.60 real        96.24 user        31.10 sys
-    100%|██████████| 200/200 [03:45<00:00,  1.13s/it]
 
 A message counts when it has the numbers or the place on the line that the real one has: source code
 and advice use the same words.
 """
 
 import re
-from dataclasses import dataclass
 
+from stepglass.logs.bars import clock_seconds
 from stepglass.logs.notable import is_notable
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, decimal, number
 
 LONGEST = 4096  # of a message
 LONGEST_DETAIL = 500
@@ -91,8 +90,8 @@ GPU_ROW = re.compile(
 GPU_LIST = re.compile(r"\bGPU \d+: (?P<name>[^()]{3,80}?) \(UUID: GPU-")
 
 
-def common(text: str) -> list[Record]:
-    """What a line of any log says about the machine or the process, or nothing."""
+def records_of_any_log(text: str) -> list[Record]:
+    """What a line says about the machine or the process, whoever trains."""
     if not is_notable(text) or SOURCE.match(text):
         return []
     text = text[:LONGEST]
@@ -107,10 +106,10 @@ def _event(name: str, text: str) -> Record:
 
 
 def _memory(text: str) -> Record | None:
-    return memory(text) if OOM.search(text) else None
+    return out_of_memory_event(text) if OOM.search(text) else None
 
 
-def memory(text: str) -> Record:
+def out_of_memory_event(text: str) -> Record:
     """The event of memory that ran out, with the sizes its message names."""
     record = _event("oom", ADVICE.split(text, maxsplit=1)[0])
     for key, pattern in (("tried_bytes", TRIED), ("free_bytes", FREE), ("total_bytes", TOTAL)):
@@ -147,20 +146,16 @@ def _wall_clock(text: str) -> Record | None:
         if found := pattern.search(text):
             parts = found.groupdict()
             if parts.get("clock"):
-                wall_s = seconds(parts["clock"])
+                wall_s = clock_seconds(parts["clock"])
             else:
-                wall_s = _decimal(parts["s"])
-                wall_s += 60 * _decimal(parts.get("m")) + 3600 * _decimal(parts.get("h"))
+                wall_s = decimal(parts["s"])
+                wall_s += 60 * decimal(parts.get("m")) + 3600 * decimal(parts.get("h"))
             record: Record = {"kind": "end", "wall_ms": 1000 * wall_s}
             for name in ("user", "sys"):
                 if name in parts:
-                    record[f"{name}_ms"] = 1000 * _decimal(parts[name])
+                    record[f"{name}_ms"] = 1000 * decimal(parts[name])
             return record
     return None
-
-
-def _decimal(text: str | None) -> float:
-    return number((text or "0").replace(",", ".")) or 0.0
 
 
 def _throttle(text: str) -> Record | None:
@@ -170,69 +165,3 @@ def _throttle(text: str) -> Record | None:
 def _device(text: str) -> Record | None:
     found = GPU_ROW.search(text) or GPU_LIST.search(text)
     return {"kind": "start", "device": found["name"]} if found else None
-
-
-# -- progress bars -------------------------------------------------------------------------------
-
-BAR = re.compile(
-    r"\d{1,3}%\|[^|]{0,300}\|\s*(?P<n>\d{1,12})/(?P<total>\d{1,12})\s*"
-    r"\[(?P<elapsed>[\d:]{4,15})<[\d:?]{1,15},\s*"
-    rf"(?:(?P<rate>{NUMBER})|\?)\s*(?P<unit>it/s|s/it)(?P<postfix>[^\]]{{0,2000}})"
-)
-LABEL = re.compile(r"([A-Za-z][^\[\]:|]{0,80}):\s*$")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a tqdm bar shows. Its rate is smoothed over the last few updates."""
-
-    label: str
-    n: int
-    total: int
-    elapsed_s: float
-    rate_per_s: float | None
-    postfix: str
-
-
-def bars(text: str) -> list[Bar]:
-    """
-    >>> [(bar.n, bar.total, bar.elapsed_s, bar.rate_per_s)
-    ...  for bar in bars("Train:  50%|█████     | 100/200 [01:40<01:40,  2.00s/it]")]
-    [(100, 200, 100.0, 0.5)]
-    """
-    if "%|" not in text:
-        return []
-    result, position = [], 0
-    for found in BAR.finditer(text):
-        label = LABEL.search(text[max(position, found.start() - 120) : found.start()])
-        position = found.end()
-        result.append(
-            Bar(
-                label[1] if label else "",
-                int(found["n"]),
-                int(found["total"]),
-                seconds(found["elapsed"]),
-                rate_per_s(found["rate"], found["unit"]),
-                found["postfix"],
-            )
-        )
-    return result
-
-
-def rate_per_s(rate: str | None, unit: str) -> float | None:
-    """Iterations a second, whichever way round it was printed."""
-    value = number(rate)
-    if value is None or unit == "it/s":
-        return value
-    return 1 / value if value > 0 else None
-
-
-def seconds(clock: str) -> float:
-    """
-    >>> seconds("03:45"), seconds("7:04:32"), seconds("1:10.55")
-    (225.0, 25472.0, 70.55)
-    """
-    result = 0.0
-    for part in clock.split(":"):
-        result = 60 * result + _decimal(part)
-    return result

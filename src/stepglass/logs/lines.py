@@ -1,9 +1,9 @@
 """Bytes of a log, made into whole lines: any size, any encoding, any junk, in little memory.
 
     with open(path, "rb") as file:
-        for block in blocks(file):      # bytes: whole lines, LF, UTF-8
+        for block in line_blocks(file):  # bytes: whole lines, LF, UTF-8
             ...
-    for text in pieces(line):           # str: what a terminal would have shown, one piece a rewrite
+    for text in line_pieces(line):       # str: as a terminal shows it, a piece for each rewrite
 
 A line is what ends with a newline. Progress bars rewrite a line with carriage returns: the pieces
 are read one by one and share the line's number. A line longer than `LONGEST` is no log line; the
@@ -43,7 +43,7 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes | None: ...
 
 
-def blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
+def line_blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
     """The file as blocks of whole lines. The last line may lack its newline."""
     head = file.read(BLOCK) or b""
     decode = _decoder(head)
@@ -61,7 +61,7 @@ def blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
                 yield rest[:end] + b"\n"
                 rest = rest[end:]
             else:
-                rest = rest[:LONGEST]  # a line without end: its start will do
+                rest = rest[:LONGEST]  # a line without end: its start is enough
         data = file.read(BLOCK) or b""
     if rest:
         yield _unix(rest)
@@ -72,7 +72,7 @@ def _unix(block: bytes) -> bytes:
 
 
 def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
-    """How to make UTF-8 of it, or None if it is that already. PowerShell's `>` writes UTF-16."""
+    """A function that makes UTF-8 of it, or None if it is UTF-8. PowerShell's `>` writes UTF-16."""
     encoding = next((name for bom, name in BOMS.items() if head.startswith(bom)), None)
     if encoding is None:
         start = head[:4096]
@@ -87,7 +87,7 @@ def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
     return decode
 
 
-def pieces(line: bytes) -> list[str]:
+def line_pieces(line: bytes) -> list[str]:
     """What the line said, without colours and quote marks; a piece for each rewrite."""
     parts = line.split(b"\r") if b"\r" in line else [line]
     return [clean(part[:LONGEST].decode("utf-8", "replace")) for part in parts]

@@ -17,29 +17,43 @@ from stepglass.logs.bulk.boundaries import (
     note_saves,
     share_room,
 )
-from stepglass.logs.bulk.nanogpt_lines import Block
+from stepglass.logs.bulk.nanogpt_lines import LineBlock
 from stepglass.logs.bulk.run_log_lines import MOST_PHASES, Stretch
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import Record
 from stepglass.logs.segment import Eval, Event, Save, Segment
 from stepglass.logs.table import COLUMNS, Table
 
-# Figures beyond these are no figures.
+# A figure beyond these is a misprint or junk, and is dropped.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
 ABSURD_LOSS = 1e9
 LEAST = 1e-9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
-MOST_SEGMENTS = 200  # a log that starts over more often is no log of runs
+MOST_SEGMENTS = (
+    200  # in a log that starts over more often, the iteration number means something else
+)
 
 
 def sane(value: float | None, most: float) -> float | None:
-    """A figure that can be one."""
+    """The figure, if it is possible."""
     return value if value is not None and (value == 0 or LEAST <= value <= most) else None
 
 
 def is_absurd(value: object) -> bool:
-    """A number that no setting and no device has."""
+    """Is it larger than any setting and any property of a device?"""
     return isinstance(value, int | float) and not abs(value) <= 1e18
+
+
+def _sane_phases(record: Record, segment: Segment) -> dict[str, float]:
+    """The phases of an iteration, without absurd figures, and with a limited number of names."""
+    return {
+        phase: ms
+        for phase, ms in (record.get("phases") or {}).items()
+        if isinstance(ms, int | float)
+        and 0 <= ms <= ABSURD["time_ms"]
+        and (phase in segment.phases or len(segment.phases) < MOST_PHASES)
+    }
 
 
 class Log:
@@ -47,8 +61,7 @@ class Log:
 
     def __init__(self, new_table: Callable[[], Table] = Table) -> None:
         self._new_table = new_table
-        self.format = ""
-        self.time_holds_eval = False
+        self.format = LogFormat("")  # until it is known
         self.segments: list[Segment] = [Segment(table=new_table())]
         self.num_lines = 0
         self.num_understood = 0
@@ -80,9 +93,9 @@ class Log:
             self.current.first_stamp = self.current.first_stamp or stamp
             self.current.last_stamp = stamp
 
-    def takes(self, block: Block) -> bool:
-        """Do its numbers rise, later than all before? Otherwise a run may begin anew among them, or
-        somebody repeats a line, and it has to be added record by record."""
+    def takes(self, block: LineBlock) -> bool:
+        """Do its iterations rise, and follow all before? If not, a run may start again among them
+        or a line may be repeated, and the block has to be added record by record."""
         segment, iters = self.current, block.iters
         if segment.last_iter is not None and iters[0] <= segment.last_iter:
             return False
@@ -96,7 +109,7 @@ class Log:
         passed, _ = iterations_before(block.evals["line"].astype(np.int64), segment, block)
         return bool((evals[1:] > evals[:-1]).all() and (evals >= passed).all())
 
-    def add_block(self, block: Block) -> None:
+    def add_block(self, block: LineBlock) -> None:
         """Iterations that it `takes`, and the evaluations and checkpoints among them."""
         edges = block.take(np.array([0, len(block) - 1]))
         first, last = edges["iter"].astype(np.int64).tolist()
@@ -114,7 +127,7 @@ class Log:
             segment.last_finite = (segment.last_line, last, float(edges["loss"][1]))
 
     def add_stretch(self, stretch: Stretch, first_line: int) -> None:
-        """Iterations of our own run log whose numbers rise, later than all before."""
+        """Iterations of our own run log that rise and follow all before."""
         iters = stretch.iters
         stretch.columns["line"] = np.arange(first_line, first_line + len(iters), dtype=np.float64)
         segment = self._segment_for(int(iters[0]))
@@ -134,7 +147,7 @@ class Log:
             segment.last_finite = (last_line, segment.last_iter, loss)
 
     def _is_repeat(self, key: tuple[object, ...]) -> bool:
-        """Every rank prints its own copy of a line: one of them counts."""
+        """Has this been added? Every rank prints its own copy of a line, and one of them counts."""
         if key in self._recent_set:
             return True
         if len(self._recent) == self._recent.maxlen:
@@ -150,7 +163,7 @@ class Log:
         goes_back |= is_unmeasured and segment.is_measured
         if goes_back and not segment.is_empty() and self._has_room():
             following = Segment(table=self._new_table())
-            following.config = dict(segment.config)  # nothing was said: likely the same
+            following.config = dict(segment.config)  # the log says nothing new: likely the same
             following.config_lines = dict(segment.config_lines)
             following.facts = dict(segment.facts)
             following.fact_lines = dict(segment.fact_lines)
@@ -170,54 +183,24 @@ class Log:
         self._latest.clear()
 
     def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
-        iteration = record.get("global_iter", record.get("iter"))
         record = {**record, **{k: sane(record.get(k), most) for k, most in ABSURD.items()}}
-        loss, time_ms = record.get("loss"), record.get("time_ms")
-        if iteration is not None and not 0 <= iteration <= MOST_ITERS:
-            return
+        iteration = self._number_of(record)
         if iteration is None:
-            said = ("iter", *(record.get(k) for k in ("loss", "lr", "grad_norm", "epoch")))
-            if self._is_repeat(said):
-                return
-            self.current.has_iter_numbers = False
-            iteration = len(self.current.table)
-        elif self._is_repeat(("iter", iteration, loss, time_ms, record.get("tok_s"))):
             return
-        elif iteration in self._latest and not record.get("is_unmeasured"):
-            return  # another rank's line, a little late, with that rank's figures
-        else:
-            self._latest.append(iteration)
         segment = self._segment_for(iteration, bool(record.get("is_unmeasured")))
         segment.is_measured |= record.get("mfu") is not None
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = iteration, line
         segment.last_iter, segment.last_line = iteration, line
+        loss = record.get("loss")
         if loss is not None and abs(loss) > ABSURD_LOSS and np.isfinite(loss):
             loss = record["loss"] = None
-        if loss is not None:
-            if np.isfinite(loss):
-                if not segment.num_nan:
-                    segment.last_finite = (line, iteration, loss)
-            else:
-                segment.num_nan += 1
-                if segment.nan_line is None:
-                    segment.nan_iter, segment.nan_line = iteration, line
-        norm = record.get("grad_norm")
-        if norm is not None and not np.isfinite(norm):
-            segment.num_bad_norms += 1
-            segment.bad_norm_line = segment.bad_norm_line or line
-        if record.get("data_share") is not None:
-            segment.facts["data_share"] = record["data_share"]
+        segment.note_loss(loss, iteration, line)
+        segment.note_norm(record.get("grad_norm"), line)
         for name in ("train_ms", "val_ms", "wall_ms"):  # running totals, where a trainer keeps them
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]
-        phases = {
-            phase: ms
-            for phase, ms in (record.get("phases") or {}).items()
-            if isinstance(ms, int | float)
-            and 0 <= ms <= ABSURD["time_ms"]
-            and (phase in segment.phases or len(segment.phases) < MOST_PHASES)
-        }
+        phases = _sane_phases(record, segment)
         for phase, ms in phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
         length = record.get("max_iters")
@@ -226,11 +209,31 @@ class Log:
             segment.config_lines.setdefault("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
         row["explained"] = self._passes(segment, iteration)
-        if time_ms is None:
+        if record.get("time_ms") is None:
             row["time_ms"] = self._time_from_progress(record, segment, iteration)
         if loss is not None and not np.isfinite(loss):
             row["loss"] = None
         segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp}, phases)
+
+    def _number_of(self, record: Record) -> int | None:
+        """The iteration's number: printed, or counted here. None if the record is not to be added:
+        its number is absurd, or every rank printed the line and this is another copy."""
+        iteration: int | None = record.get("global_iter", record.get("iter"))
+        if iteration is None:
+            said = ("iter", *(record.get(k) for k in ("loss", "lr", "grad_norm", "epoch")))
+            if self._is_repeat(said):
+                return None
+            self.current.has_iter_numbers = False
+            return len(self.current.table)
+        if not 0 <= iteration <= MOST_ITERS:
+            return None
+        said = ("iter", iteration, *(record.get(k) for k in ("loss", "time_ms", "tok_s")))
+        if self._is_repeat(said):
+            return None
+        if iteration in self._latest and not record.get("is_unmeasured"):
+            return None  # another rank's line, a little late, with that rank's figures
+        self._latest.append(iteration)
+        return iteration
 
     def _passes(self, segment: Segment, iteration: int) -> float | None:
         """An iteration was printed: 1 if the line before says why it is slow."""

@@ -1,10 +1,9 @@
-"""Could a line of anybody's log be about a failure, a compiler, a wall clock or a device?
+"""Could a line of any log be about a failure, a compiler, a wall clock or a device?
 
     if is_notable(text):
-        records = common(text)
+        records = events.records_of_any_log(text)
 
-Asked first because it is quick: the patterns of `common` need not even be loaded for a log that has
-no such line.
+This is asked first because it is quick: a log without such a line need not load the patterns.
 """
 
 MARKS = (

@@ -14,6 +14,8 @@ Whatever else is found (`lr`, `grad_norm`, `tok_s`, `data_ms`, ...) goes under i
 import re
 from typing import Any, Protocol
 
+from stepglass.logs.log_format import LogFormat
+
 Record = dict[str, Any]
 
 NUMBER = (
@@ -25,8 +27,7 @@ NUMBER = (
 class Reader(Protocol):
     """Reads one format, line by line."""
 
-    name: str
-    time_holds_eval: bool  # an iteration's time includes the evaluation and checkpoint before it
+    format: LogFormat
 
     def read(self, text: str) -> list[Record]:
         """What the line says, or nothing. Lines come in order; a reader may remember."""
@@ -44,6 +45,15 @@ def number(text: str | None) -> float | None:
         return float(text.strip(" '\"").replace(",", ""))
     except ValueError:
         return None
+
+
+def decimal(text: str | None) -> float:
+    """A number that may have a decimal comma; nothing is 0.
+
+    >>> decimal("1,5"), decimal(None)
+    (1.5, 0.0)
+    """
+    return number((text or "0").replace(",", ".")) or 0.0
 
 
 def field(text: str, key: str, unit: str = "") -> float | None:

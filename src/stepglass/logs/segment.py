@@ -4,6 +4,7 @@ Everything keeps the number of the line it stands on, from 1. A log may go on sa
 ever: what a segment keeps of settings, facts and events is bounded; what is left out is counted.
 """
 
+import math
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
@@ -102,14 +103,14 @@ class Segment:
     table: Table = field(default_factory=Table)
     evals: list[Eval] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
-    # Of all of them, as far as their iterations were kept: which were boundaries must be known.
+    # The iterations of all boundaries, as far as those iterations are kept.
     eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
     save_iters: "array[int]" = field(default_factory=lambda: array("q"))
     eval_steps: "Counter[int]" = field(default_factory=Counter)  # from one evaluation to the next
-    # Of how many one is kept.
+    # One in so many is kept in `evals` and `saves`.
     eval_stride: int = 1
     save_stride: int = 1
-    # Of all of them, kept or not.
+    # These count all of them, kept or not.
     num_evals: int = 0
     num_saves: int = 0
     num_printed_evals: int = 0  # whose iteration was printed after them
@@ -131,7 +132,7 @@ class Segment:
     nan_line: int | None = None
     num_nan: int = 0
     last_finite: tuple[int, int, float] | None = None  # line, iter, loss
-    bad_norm_line: int | None = None  # where a gradient norm was no number
+    bad_norm_line: int | None = None  # where a gradient norm was NaN or infinite
     num_bad_norms: int = 0
     progress: tuple[int, float] | None = None  # iteration and seconds of a progress bar
     is_measured: bool = False  # an MFU was printed
@@ -144,6 +145,22 @@ class Segment:
     @property
     def ran_out_of_memory(self) -> bool:
         return any(event.name == "oom" for event in self.events)
+
+    def note_loss(self, loss: float | None, iteration: int, line: int) -> None:
+        """Remember the last loss that is a number before the first that is not."""
+        if loss is None:
+            return
+        if not math.isfinite(loss):
+            self.num_nan += 1
+            if self.nan_line is None:
+                self.nan_iter, self.nan_line = iteration, line
+        elif not self.num_nan:
+            self.last_finite = (line, iteration, loss)
+
+    def note_norm(self, norm: float | None, line: int) -> None:
+        if norm is not None and not math.isfinite(norm):
+            self.num_bad_norms += 1
+            self.bad_norm_line = self.bad_norm_line or line
 
     def setting(self, name: str) -> Any:
         return self.config.get(name)
@@ -166,7 +183,7 @@ class Segment:
                 self.end[name] = shortened(value)
 
     def add_event(self, event: Event) -> None:
-        """Of many the first and the last stay: causes come first, what ended a run comes last."""
+        """The first and the last events are kept: causes come first, the end of a run last."""
         self.is_explained |= event.name in EXPLAINS
         if event.name in self.num_events or len(self.num_events) < MOST_KINDS:
             self.num_events[event.name] += 1
@@ -181,7 +198,7 @@ class Segment:
 
 
 def shortened(value: Any) -> Any:
-    """No more of it than anybody could look at. Of something nested, its texts.
+    """As much of a value as anybody would read. Of a nested value, its texts.
 
     >>> shortened({"text": "ab", "of": {"x": 1}}), len(shortened("x" * 9999))
     ({'text': 'ab', 'of': {'x': 1}}, 4096)

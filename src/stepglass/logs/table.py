@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp] | slice
+RowChoice = npt.NDArray[np.intp] | slice
 Item = TypeVar("Item")
 
 # `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said;
@@ -43,24 +43,24 @@ COLUMNS = (
 CAPACITY = 1 << 15
 ALL_SEGMENTS = 4  # times CAPACITY: what all segments of a log may keep together
 MOST_BLOCKS = 512
-FIRST_ROWS = 16  # slow ones among them are the warm-up, and stand for nobody else
+FIRST_ROWS = 16  # slow ones among them are the warm-up: they stand for themselves only
 SLOW = 1.5  # times the median: never thinned out
 
 
-class Block(Protocol):
-    """Iterations whose times are known; the rest is read of those that are kept."""
+class RowBlock(Protocol):
+    """Iterations whose times are known. Other figures are read only of rows that are kept."""
 
     def __len__(self) -> int: ...
 
     @property
     def times(self) -> Column: ...
 
-    def mfu(self, rows: Rows) -> Column: ...
+    def mfu(self, rows: RowChoice) -> Column: ...
 
-    def take(self, rows: Rows) -> dict[str, Column]: ...
+    def take(self, rows: RowChoice) -> dict[str, Column]: ...
 
 
-class Read:
+class ReadBlock:
     """A block that is read already."""
 
     def __init__(self, columns: dict[str, Column]) -> None:
@@ -70,15 +70,15 @@ class Read:
     def __len__(self) -> int:
         return len(self.times)
 
-    def mfu(self, rows: Rows) -> Column:
+    def mfu(self, rows: RowChoice) -> Column:
         return self._columns["mfu"][rows]
 
-    def take(self, rows: Rows) -> dict[str, Column]:
+    def take(self, rows: RowChoice) -> dict[str, Column]:
         return {name: values[rows] for name, values in self._columns.items()}
 
 
 class Table:
-    """Grows by rows or by blocks, reads by columns."""
+    """Rows or blocks of rows go in; columns come out."""
 
     most_notes = 8_000  # evaluations, and checkpoints, that are kept beside it
 
@@ -100,19 +100,19 @@ class Table:
 
     @property
     def time_sum_ms(self) -> float:
-        """Of all times printed."""
+        """The sum of all printed times."""
         self._flush()
         return self._time_sum_ms
 
     @property
     def num_times(self) -> int:
-        """How many times were printed."""
+        """The number of iterations with a printed time."""
         self._flush()
         return self._num_times
 
     @property
     def num_kept(self) -> int:
-        """Rows that `column` gives."""
+        """The number of rows that `column` gives."""
         self._flush()
         return self._size
 
@@ -123,11 +123,11 @@ class Table:
 
     @classmethod
     def share_room(cls, tables: Sequence["Table"]) -> None:
-        """Many runs in one file must not take more memory than a few: the longest give way."""
+        """Many runs in one file take no more memory than a few: the longest are thinned."""
         halve_largest(tables, lambda t: t.num_kept, Table.shrink, ALL_SEGMENTS * CAPACITY)
 
     def shrink(self, most: int) -> None:
-        """Keep no more rows than so many."""
+        """Keep `most` rows at most."""
         self._flush()
         while self._size > max(most, 2 * FIRST_ROWS):
             self._thin(most)
@@ -138,7 +138,7 @@ class Table:
         if len(self._pending) >= 4096:
             self._flush()
 
-    def add_block(self, block: Block) -> None:
+    def add_block(self, block: RowBlock) -> None:
         """Many iterations, in order."""
         self._flush()
         self._append(block)
@@ -157,10 +157,12 @@ class Table:
             return
         rows, self._pending = self._pending, []
         self._append(
-            Read({name: np.array([as_float(row.get(name)) for row in rows]) for name in COLUMNS})
+            ReadBlock(
+                {name: np.array([as_float(row.get(name)) for row in rows]) for name in COLUMNS}
+            )
         )
 
-    def _append(self, block: Block) -> None:
+    def _append(self, block: RowBlock) -> None:
         self._columns = {}
         time = block.times
         first, self._count = self._count, self._count + len(time)
@@ -202,7 +204,7 @@ class Table:
         kept = is_slow | (rows["n"] % self._stride == 0)
         is_slow &= rows["n"] >= FIRST_ROWS
         num_kept, num_slow = np.count_nonzero(kept), np.count_nonzero(is_slow)
-        if num_kept > most - most // 4 and num_slow > num_kept // 2:  # slow ones are the rule here
+        if num_kept > most - most // 4 and num_slow > num_kept // 2:  # most rows are slow
             kept[np.flatnonzero(is_slow)[1::2]] = False
             # What slow iterations took in all must not change with the length of a log.
             weight, stay = rows["weight"], is_slow & kept
@@ -230,15 +232,15 @@ def halve_largest(
 
 
 def median(values: npt.ArrayLike) -> float:
-    """NumPy's own loads masked arrays first, which takes longer than any log has medians."""
+    """The median. NumPy's own loads masked arrays first, which takes longer than all of ours."""
     ordered = np.sort(np.asarray(values, np.float64))
-    if not len(ordered) or np.isnan(ordered[-1]):  # it is sorted to the end
+    if not len(ordered) or np.isnan(ordered[-1]):  # NaN is sorted to the end
         return math.nan
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def medians(rows: Column) -> Column:
-    """Of each row."""
+    """The median of each row."""
     ordered = np.sort(rows, axis=1)
     width = rows.shape[1]
     return (ordered[:, (width - 1) // 2] + ordered[:, width // 2]) / 2

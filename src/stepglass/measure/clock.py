@@ -16,10 +16,10 @@ are read later, when the device has passed them. The clock never waits for a dev
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 PHASES = (
     "warmup",
@@ -33,6 +33,22 @@ PHASES = (
     "other",
 )
 STEP_PHASES = ("data", "forward_backward", "optimizer")  # what `time` in the console means
+
+Time = TypeVar("Time")  # milliseconds, or a column of them
+
+
+def step_time(
+    phases: Mapping[str, Time], device_phases: Mapping[str, Time] | None = None
+) -> Time | None:
+    """The training step alone. A device's own clock knows what a step took, where there is one; the
+    host's clock only knows what it took to queue the work. None if no part of a step is named.
+
+    >>> step_time({"data": 1.0, "forward_backward": 20.0, "eval": 500.0})
+    21.0
+    """
+    timed: Mapping[str, Any] = device_phases or phases
+    parts = [timed[name] for name in STEP_PHASES if name in timed]
+    return sum(parts[1:], start=parts[0]) if parts else None
 
 
 class DeviceTimer(Protocol):
@@ -54,9 +70,8 @@ class Lap:
 
     wall_ns: int
     phases: dict[str, int]  # nanoseconds, only phases that took any
-    device_phases: dict[str, float] | None = (
-        None  # milliseconds, where the device keeps its own time
-    )
+    # Milliseconds, where the device keeps its own time.
+    device_phases: dict[str, float] | None = None
     _marks: list[tuple[Any, str]] = field(default_factory=list, repr=False)
     _timer: DeviceTimer | None = field(default=None, repr=False)
 
@@ -69,9 +84,7 @@ class Lap:
 
     def step_ms(self) -> float:
         """The training step alone: no evaluation, no checkpoint, no warm-up."""
-        if self.device_phases is not None:
-            return sum(self.device_phases.get(name, 0.0) for name in STEP_PHASES)
-        return sum(self.phases.get(name, 0) for name in STEP_PHASES) / 1e6
+        return step_time(self.phases_ms(), self.device_phases) or 0.0
 
     def is_settled(self) -> bool:
         """True once the device has passed this window; fills `device_phases` the first time."""

@@ -26,12 +26,12 @@ class KnownDevice:
         return None if tflops is None else tflops * 1e12
 
 
-def find(name: str) -> KnownDevice | None:
-    """The device a name stands for, or None.
+def find_device(name: str) -> KnownDevice | None:
+    """The device that a name belongs to, or None.
 
-    >>> find("NVIDIA GeForce RTX 4070 Ti").peak_flops("bf16")
+    >>> find_device("NVIDIA GeForce RTX 4070 Ti").peak_flops("bf16")
     80200000000000.0
-    >>> find("NVIDIA A10G"), find("NVIDIA GeForce RTX 3080 Laptop GPU")
+    >>> find_device("NVIDIA A10G"), find_device("NVIDIA GeForce RTX 3080 Laptop GPU")
     (None, None)
     """
     words = name.lower()

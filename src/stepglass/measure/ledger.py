@@ -1,9 +1,11 @@
 """Where the time went, as a table that sums to the wall clock."""
 
+import re
 from dataclasses import dataclass
 
 from stepglass import units
 from stepglass.measure.clock import PHASES, Lap
+from stepglass.measure.records import Background, LedgerTotals
 
 WHAT = {
     "warmup": "imports, model, compile, first batch",
@@ -19,7 +21,7 @@ WHAT = {
 
 
 @dataclass(frozen=True)
-class Row:
+class LedgerRow:
     """One phase of the ledger."""
 
     phase: str
@@ -27,32 +29,49 @@ class Row:
     share: float
 
 
-def rows(total: Lap) -> list[Row]:
+def ledger_rows(total: Lap) -> list[LedgerRow]:
     """Every phase in its fixed order, those that took no time included."""
-    return [
-        Row(
-            name, total.phases.get(name, 0) / 1e6, total.phases.get(name, 0) / max(total.wall_ns, 1)
-        )
-        for name in PHASES
-    ]
+    wall_ns = max(total.wall_ns, 1)
+    spent = [(name, total.phases.get(name, 0)) for name in PHASES]
+    return [LedgerRow(name, ns / 1e6, ns / wall_ns) for name, ns in spent]
 
 
-def as_record(total: Lap) -> dict[str, object]:
+def ledger_totals(total: Lap) -> LedgerTotals:
     """The ledger as it stands in the run log."""
-    return {"wall_ms": total.wall_ms, "phases": {row.phase: row.ms for row in rows(total)}}
+    phases = {row.phase: row.ms for row in ledger_rows(total)}
+    return LedgerTotals(wall_ms=total.wall_ms, phases=phases)
 
 
-def table(total: Lap) -> list[str]:
-    """The ledger as lines of text, `other` included, then the wall clock they add up to."""
-    lines = [
-        f"  {row.phase:<17}{units.seconds(row.ms):>12}{units.percent(row.share, 1):>8}   "
-        f"{WHAT[row.phase]}"
-        for row in rows(total)
-        if row.ms > 0 or row.phase == "other"
-    ]
-    rule = "  " + "-" * 37
+# -- as text, and the patterns that read it back -------------------------------------------------
+
+HEADING = "where the time went:"
+WALL_CLOCK = "wall clock"
+ROW = re.compile(
+    rf"(?P<phase>{'|'.join(PHASES)}|{WALL_CLOCK})\s+(?P<s>[\d,]{{1,20}}\.\d\d)s\s+[\d.]+%(?:\s|$)"
+)
+
+
+def ledger_lines(total: Lap, background: Background) -> list[str]:
+    """A heading, the phases, and the wall clock they add up to; then what was done beside it."""
+    rows = [row for row in ledger_rows(total) if row.ms > 0 or row.phase == "other"]
     return [
-        *lines,
-        rule,
-        f"  {'wall clock':<17}{units.seconds(total.wall_ms):>12}{units.percent(1, 1):>8}",
+        HEADING,
+        *(f"{_row_text(row.phase, row.ms, row.share)}   {WHAT[row.phase]}" for row in rows),
+        "  " + "-" * 37,
+        _row_text(WALL_CLOCK, total.wall_ms, 1),
+        *_background_lines(background),
+    ]
+
+
+def _row_text(name: str, ms: float, share: float) -> str:
+    return f"  {name:<17}{units.seconds(ms):>12}{units.percent(share, 1):>8}"
+
+
+def _background_lines(background: Background) -> list[str]:
+    failed = f", {background.failed_saves} failed" if background.failed_saves else ""
+    if not background.saves and not failed:
+        return []
+    return [
+        f"  beside it, in the background: {units.duration(background.checkpoint_writer_ms)} of "
+        f"writing checkpoints ({background.saves} saved{failed})"
     ]

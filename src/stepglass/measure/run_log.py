@@ -1,13 +1,13 @@
 """The run log, `OUT_DIR/run.jsonl`: one JSON object a line, append-only, one writer.
 
 The trainer hands over a record and goes on; a thread encodes and writes at most twice a second.
-Readers follow the file by byte offset and never lock it. A record is a dict with a `kind`; the
-schema is docs/run-log.md. NaN and infinity are not JSON: they become null. Loggers get the same
-records from here (loggers.py), so that the trainer writes each once.
+Readers follow the file by byte offset and never lock it. The records and their keys are in
+records.py. NaN and infinity are not JSON: they become null. Loggers get the same records from the
+writer, so that the trainer writes each of them once.
 
 A log that cannot be written must not end a run: the failure is kept in `failure`, and the trainer
-says so. Before every write the run's folder is checked: if it is lost, what is queued stays queued
-until `move_to` names another.
+reports it. Before every write the run's folder is checked: if it is lost, what is queued stays
+queued until `move_to` names another folder.
 """
 
 import errno
@@ -23,12 +23,19 @@ from typing import Any
 
 from stepglass.errors import CheckpointError, os_reason
 from stepglass.files import SAFE_FLAGS, Folder
+from stepglass.measure.event_details import ResumeEvent
+from stepglass.measure.records import (
+    CheckpointRecord,
+    EvalRecord,
+    EventRecord,
+    IterRecord,
+    RunRecord,
+    StartRecord,
+    parse_line,
+)
 
-SCHEMA = 1
 NAME = "run.jsonl"
 FLUSH_INTERVAL_S = 0.5
-
-Record = dict[str, Any]
 
 
 @dataclass
@@ -44,32 +51,32 @@ class RunLogWriter:
     def __init__(self, folder: Folder, check: Callable[[], None] = lambda: None) -> None:
         """`check` raises CheckpointError if nothing in the folder may be changed any more."""
         self._folder, self._check = folder, check
-        self._queue: list[Record | Mark] = []
-        self._lock = threading.Lock()  # held for a moment: the trainer may be waiting
+        self._queue: list[RunRecord | Mark] = []
+        self._lock = threading.Lock()  # held only for a moment: the trainer may be waiting
         self._writing = threading.Lock()  # held while the disk works: keeps records in order
         self._closing = threading.Event()
-        self._followers: list[Callable[[list[Record]], None]] = []
-        self.failure: str | None = None  # the last one; it stays
+        self._followers: list[Callable[[list[RunRecord]], None]] = []
+        self.failure: str | None = None  # the last one
         self._is_torn = False
-        self._start: bytes | None = None  # the line that says which run this is
+        self._start: bytes | None = None  # the line that tells which run this is
         self._heal_torn_line()
         self._thread = threading.Thread(target=self._run, name="run-log")
         self._thread.start()
 
-    def write(self, record: Record) -> None:
-        """Queue a record. It must not be changed afterwards."""
+    def write(self, record: RunRecord) -> None:
+        """Queue a record. What it holds must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
 
-    def follow(self, take: Callable[[list[Record]], None]) -> None:
-        """Have `take` called with what is written from now on, whether or not the disk took it.
+    def follow(self, take: Callable[[list[RunRecord]], None]) -> None:
+        """Have `take` called with the records from now on, also with those that the disk refuses.
 
         A checkpoint may be waiting meanwhile: `take` must return at once and raise nothing.
         """
         self._followers.append(take)
 
     def mark(self) -> Mark:
-        """The place after everything written so far. `flush()` tells where that is."""
+        """The place after everything written so far. Its position is known after `flush()`."""
         mark = Mark()
         with self._lock:
             self._queue.append(mark)
@@ -116,7 +123,7 @@ class RunLogWriter:
             for take in self._followers:
                 take(records)
 
-    def _append(self, batch: list[Record | Mark], durably: bool) -> None:
+    def _append(self, batch: list[RunRecord | Mark], durably: bool) -> None:
         fd = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with open(fd, "ab") as file:
             if self._is_torn:
@@ -130,9 +137,9 @@ class RunLogWriter:
                 if isinstance(item, Mark):
                     item.position = end
                     continue
-                lines.append(encode(item))
+                lines.append(encode(item.as_dict()))
                 end += len(lines[-1])
-                if self._start is None and item["kind"] == "start":
+                if self._start is None and isinstance(item, StartRecord):
                     self._start = lines[-1]
             file.write(b"".join(lines))
             if durably:
@@ -140,7 +147,8 @@ class RunLogWriter:
                 os.fsync(file.fileno())
 
     def _open(self, flags: int) -> int:
-        """Never through a symlink, and nothing but a file: a pipe would take what is written."""
+        """Open the log, but never through a symlink, and only if it is a file: a pipe would swallow
+        what is written."""
         flags |= SAFE_FLAGS
         fd = os.open(self._folder.at(NAME), flags, 0o666, dir_fd=self._folder.fd)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -149,7 +157,7 @@ class RunLogWriter:
         return fd
 
     def _heal_torn_line(self) -> None:
-        # A killed run may leave half a line; what is appended next must start on its own.
+        # A killed run may leave half a line; what is appended next must start on a line of its own.
         try:
             fd = self._open(os.O_RDWR)
         except FileNotFoundError:
@@ -162,7 +170,7 @@ class RunLogWriter:
                 file.write(b"\n")
 
 
-def encode(record: Record) -> bytes:
+def encode(record: dict[str, Any]) -> bytes:
     """One line of the log."""
     try:
         text = json.dumps(record, separators=(",", ":"), allow_nan=False)
@@ -181,37 +189,35 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def read(path: Path) -> Iterator[Record]:
-    """Every record in file order. Half-written and foreign lines are passed over."""
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Every record in file order, as it stands there. Half-written and foreign lines are passed
+    over.
+    """
     with open(path, "rb") as file:
         for line in file:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and isinstance(record.get("kind"), str):
+            record = parse_line(line)
+            if record is not None:
                 yield record
 
 
-def history(path: Path) -> list[Record]:
-    """The run as one story: where a run was resumed, what it did over again replaces what it
-    undid.
+def history(path: Path) -> list[dict[str, Any]]:
+    """The run as one story: where a run was resumed, what it did again replaces what stood there
+    before.
     """
-    story: list[Record] = []
-    for record in read(path):
-        if record["kind"] == "event" and record.get("name") == "resume":
+    story: list[dict[str, Any]] = []
+    for record in read_records(path):
+        is_event = record["kind"] == EventRecord.kind
+        if is_event and record.get("name") == ResumeEvent.event_name:
             back_to = record["iter"]
-            story = [
-                r
-                for r in story
-                if r["kind"] not in ("iter", "eval", "checkpoint") or not _undone(r, back_to)
-            ]
+            story = [before for before in story if not _is_undone(before, back_to)]
         story.append(record)
     return story
 
 
-def _undone(record: Record, back_to: int) -> bool:
+def _is_undone(record: dict[str, Any], back_to: int) -> bool:
     # Iteration k is the k-th update: resuming at k does it again. An evaluation or a checkpoint at
-    # k describes the weights before that update, so those at k itself still stand.
-    done: int = record["iter"]
-    return done >= back_to if record["kind"] == "iter" else done > back_to
+    # k describes the weights before that update, so those at k itself remain true.
+    if record["kind"] == IterRecord.kind:
+        return bool(record["iter"] >= back_to)
+    is_counted = record["kind"] in (EvalRecord.kind, CheckpointRecord.kind)
+    return is_counted and bool(record["iter"] > back_to)

@@ -6,7 +6,7 @@
     y = attention(q, k, v)                       # causal
 
 Each is written once as the formula (`plain_*`), which a GPU compiles into one kernel, and once with
-its gradient by hand, which a CPU takes. Tests hold the two against each other in double precision.
+its gradient by hand, which a CPU takes. Tests compare the two in double precision.
 """
 
 import functools
@@ -29,7 +29,7 @@ def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
 
 
 def by_hand(x: Tensor) -> bool:
-    """Is it a CPU that neither compiles the formula nor changes number formats on the way?"""
+    """True on a CPU that neither compiles the formula nor changes number formats on the way."""
     is_plain = not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
     return is_plain and x.device.type == "cpu"
 
@@ -185,7 +185,7 @@ def plain_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 class _Attention(torch.autograd.Function):
-    """Queries in blocks, heads in groups: scores that nobody may see are not worked out, and the
+    """Queries in blocks, heads in groups: scores that are masked are not worked out, and the
     others are used while they are in the cache."""
 
     @staticmethod
@@ -195,7 +195,7 @@ class _Attention(torch.autograd.Function):
         mask = future(T, q.dtype)
         out = torch.empty_like(q)
         shares = []
-        for heads, rows, seen in blocks(B * H, T):
+        for heads, rows, seen in attention_blocks(B * H, T):
             scores = torch.baddbmm(
                 mask[rows, seen], q[heads, rows], k[heads, seen].mT, alpha=D**-0.5
             )
@@ -210,7 +210,7 @@ class _Attention(torch.autograd.Function):
         shape, scale = grad.shape, q.size(-1) ** -0.5
         grad = grad.reshape(q.shape)
         grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        for (heads, rows, seen), share in zip(blocks(*q.shape[:2]), shares, strict=True):
+        for (heads, rows, seen), share in zip(attention_blocks(*q.shape[:2]), shares, strict=True):
             grad_v[heads, seen] += torch.bmm(share.mT, grad[heads, rows])
             grad_share = torch.bmm(grad[heads, rows], v[heads, seen].mT)
             grad_scores = torch._softmax_backward_data(grad_share, share, -1, share.dtype)
@@ -227,7 +227,7 @@ def future(T: int, dtype: torch.dtype) -> Tensor:
         return torch.full((T, T), float("-inf"), dtype=dtype).triu_(1)
 
 
-def blocks(num_heads: int, T: int) -> list[tuple[slice, slice, slice]]:
+def attention_blocks(num_heads: int, T: int) -> list[tuple[slice, slice, slice]]:
     """Heads, queries, and the keys that those queries may see."""
     group = max(1, CACHED_SCORES // (min(ROWS, T) * T))
     return [

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from stepglass.errors import CheckpointError
-from stepglass.models.registry import Model
+from stepglass.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ def generate(
             cache.length = 0
             logits = model(torch.tensor([window], device=device), cache=cache)[0][0]
             cache.advance(len(window))
-        scores = logits[-1, :vocab_size].float().cpu()  # rows that only pad are no tokens
-        token = pick(scores, draw, generator)
+        scores = logits[-1, :vocab_size].float().cpu()  # the rows beyond it only pad
+        token = pick_token(scores, draw, generator)
         yield token
         window.append(token)
         if len(window) > block_size:
             del window[: -max(block_size // 2, 1)]
 
 
-def pick(scores: Tensor, draw: Draw, generator: torch.Generator) -> int:
+def pick_token(scores: Tensor, draw: Draw, generator: torch.Generator) -> int:
     """Choose a token from its scores."""
     if math.isnan(float(scores.max())):
         raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")

@@ -4,8 +4,7 @@
     logits, loss = model(idx, targets)       # training: mean loss over all tokens
     logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
 
-The model knows nothing of devices, precision, compilation or several processes: those are applied
-from outside. Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
+Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
 """
 
 import math
@@ -17,35 +16,26 @@ from torch.nn import functional as F
 
 from stepglass.models.cpu_ops import attention
 from stepglass.models.kv_cache import KVCache
-from stepglass.units import shown
+from stepglass.models.model import Model, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class GPTConfig:
-    """The shape of a model: with its weights, all that is needed to rebuild it."""
+class GPTConfig(Shape):
+    """The shape of a GPT-2."""
 
-    vocab_size: int
-    block_size: int
-    n_layer: int
-    n_head: int
-    n_embd: int
+    name = "gpt2"
+    block_prefix = "transformer.h."
+    token_table = "transformer.wte.weight"
+
     dropout: float = 0.0
     bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name} must be a whole number above 0, not {shown(value)}")
+        super().__post_init__()
         if self.n_embd % self.n_head:
             raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
 
-    @property
-    def head_dim(self) -> int:
-        return self.n_embd // self.n_head
-
     def num_params(self) -> int:
-        """Parameters of the model, counted without building it. The tied head counts once."""
         C = self.n_embd
         matrices = 12 * C * C  # qkv 3, attention output 1, MLP 4 + 4
         norms = 2 * C
@@ -57,18 +47,16 @@ class GPTConfig:
             + (self.vocab_size + self.block_size) * C
         )
 
-    def flops_per_token(self) -> int:
-        """Forward and backward, the PaLM formula 6N + 12 L H Q T (arXiv 2204.02311, appendix B).
+    def num_looked_up(self) -> int:
+        return self.block_size * self.n_embd  # positions; the token table is also the head
 
-        N leaves out the position table, which is looked up, not multiplied; the token table counts,
-        because it is also the head.
-        """
-        N = self.num_params() - self.block_size * self.n_embd
-        return 6 * N + 12 * self.n_layer * self.n_head * self.head_dim * self.block_size
+    def num_params_shown(self) -> int:
+        """As nanoGPT counts: without the position table."""
+        return self.num_params() - self.block_size * self.n_embd
 
 
 def drop(x: Tensor, share: float) -> Tensor:
-    """Dropout; without any, not even the call, which costs a small model more than its sums."""
+    """Dropout. Without any, the call is left out: it costs a small model more than its sums."""
     return F.dropout(x, share) if share > 0 else x
 
 
@@ -106,7 +94,7 @@ class CausalSelfAttention(nn.Module):
         return drop(y, self.dropout) if self.training else y
 
 
-class MLP(nn.Module):
+class GPT2MLP(nn.Module):
     """Two linear layers with a GELU between, applied to each token by itself."""
 
     def __init__(self, config: GPTConfig) -> None:
@@ -120,7 +108,7 @@ class MLP(nn.Module):
         return drop(y, self.dropout) if self.training else y
 
 
-class Block(nn.Module):
+class GPT2Block(nn.Module):
     """Attention, then the MLP, each added to what came in."""
 
     def __init__(self, config: GPTConfig, layer: int) -> None:
@@ -128,7 +116,7 @@ class Block(nn.Module):
         self.ln_1 = LayerNorm(config.n_embd, config.bias)
         self.attn = CausalSelfAttention(config, layer)
         self.ln_2 = LayerNorm(config.n_embd, config.bias)
-        self.mlp = MLP(config)
+        self.mlp = GPT2MLP(config)
 
     def forward(self, x: Tensor, cache: KVCache | None) -> Tensor:
         x = x + self.attn(self.ln_1(x), cache)
@@ -143,21 +131,23 @@ class Transformer(nn.Module):
         super().__init__()
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)
         self.wpe = nn.Embedding(config.block_size, config.n_embd)
-        self.h = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
+        self.h = nn.ModuleList(GPT2Block(config, layer) for layer in range(config.n_layer))
         self.ln_f = LayerNorm(config.n_embd, config.bias)
 
 
-class GPT(nn.Module):
+class GPT(Model):
     """The whole model."""
+
+    shape_class = GPTConfig
+    config: GPTConfig
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
         self.transformer = Transformer(config)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.lm_head.weight = (
-            self.transformer.wte.weight
-        )  # tied: one matrix reads tokens in and out
+        # Tied: one matrix reads tokens in and out.
+        self.lm_head.weight = self.transformer.wte.weight
         self.apply(_init_weights)
         for name, parameter in self.named_parameters():
             # The residual stream sums 2L of these: GPT-2 scales them so that it keeps its size.
@@ -191,30 +181,18 @@ class GPT(nn.Module):
         return logits, loss
 
     def joined_rows(self, name: str) -> dict[str, int]:
-        """The maps that a joined matrix holds, with their rows. None for other parameters."""
         C = self.config.n_embd
         return {"q": C, "k": C, "v": C} if name.endswith("c_attn.weight") else {}
 
-    def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
-        """An empty cache for one sequence of this model."""
-        return KVCache(
-            num_layers=self.config.n_layer,
-            num_heads=self.config.n_head,
-            head_dim=self.config.head_dim,
-            max_tokens=max_tokens,
-            device=self.lm_head.weight.device,
-            dtype=dtype,
-        )
-
-    def token_decoder(self, cache: KVCache) -> "TokenDecoder":
-        return TokenDecoder(self, cache)
+    def token_decoder(self, cache: KVCache) -> "GPT2TokenDecoder":
+        return GPT2TokenDecoder(self, cache)
 
 
-class TokenDecoder:
+class GPT2TokenDecoder:
     """One token at a time, each layer written out: the numbers of `GPT.forward` in half the time.
 
     Calling a module costs Python more than one token's sums cost a small model. Everything that can
-    be looked up once is; a test holds the two ways against each other.
+    be looked up once is looked up once; a test compares the two ways.
     """
 
     def __init__(self, model: GPT, cache: KVCache) -> None:
@@ -224,7 +202,7 @@ class TokenDecoder:
         self._layers = [
             [(m.weight, m.bias) for m in (b.ln_1, b.attn.c_attn, b.attn.c_proj)]
             + [(m.weight, m.bias) for m in (b.ln_2, b.mlp.c_fc, b.mlp.c_proj)]
-            for b in (block for block in parts.h if isinstance(block, Block))
+            for b in (block for block in parts.h if isinstance(block, GPT2Block))
         ]
         self._final_norm = (parts.ln_f.weight, parts.ln_f.bias)
         self._qkv_shape = (3, 1, model.config.n_head, 1, model.config.head_dim)

@@ -28,18 +28,17 @@ from stepglass.models.cpu_ops import (
 )
 from stepglass.models.gpt2 import drop
 from stepglass.models.kv_cache import KVCache
-from stepglass.units import shown
+from stepglass.models.model import Model, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModernConfig:
-    """The shape of a model: with its weights, all that is needed to rebuild it."""
+class ModernConfig(Shape):
+    """The shape of a modern model."""
 
-    vocab_size: int
-    block_size: int
-    n_layer: int
-    n_head: int
-    n_embd: int
+    name = "modern"
+    block_prefix = "layers."
+    token_table = "embed_tokens.weight"
+
     n_kv_head: int = 0  # 0: as many as n_head
     n_inner: int = 0  # 0: 8/3 n_embd, rounded up to 32
     tie_weights: bool = False
@@ -47,10 +46,7 @@ class ModernConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name} must be a whole number above 0, not {shown(value)}")
+        super().__post_init__()
         if self.n_embd % (2 * self.n_head):
             raise ValueError(
                 f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
@@ -63,10 +59,6 @@ class ModernConfig:
             raise ValueError(f"rope_theta must be above 0, found {self.rope_theta}")
 
     @property
-    def head_dim(self) -> int:
-        return self.n_embd // self.n_head
-
-    @property
     def kv_heads(self) -> int:
         return self.n_kv_head or self.n_head
 
@@ -75,21 +67,15 @@ class ModernConfig:
         return self.n_inner or -(-8 * self.n_embd // (3 * 32)) * 32
 
     def num_params(self) -> int:
-        """Parameters of the model, counted without building it. A tied head counts once."""
         C, D = self.n_embd, self.head_dim
         matrices = (2 * self.n_head + 2 * self.kv_heads) * D * C + 3 * C * self.inner
         norms = 2 * C + 2 * D
         tables = self.vocab_size * C * (1 if self.tie_weights else 2)
         return self.n_layer * (matrices + norms) + C + tables
 
-    def flops_per_token(self) -> int:
-        """Forward and backward, the PaLM formula 6N + 12 L H Q T (arXiv 2204.02311, appendix B).
-
-        N leaves out a token table that is only looked up; a tied one counts: it is the head.
-        """
-        looked_up = 0 if self.tie_weights else self.vocab_size * self.n_embd
-        N = self.num_params() - looked_up
-        return 6 * N + 12 * self.n_layer * self.n_head * self.head_dim * self.block_size
+    def num_looked_up(self) -> int:
+        """The token table, unless it is also the head."""
+        return 0 if self.tie_weights else self.vocab_size * self.n_embd
 
 
 class RMSNorm(nn.Module):
@@ -103,7 +89,7 @@ class RMSNorm(nn.Module):
         return rms_norm(x, self.weight)
 
 
-class Attention(nn.Module):
+class ModernAttention(nn.Module):
     """Every token attends to itself and to the tokens before it."""
 
     def __init__(self, config: ModernConfig, layer: int) -> None:
@@ -139,7 +125,7 @@ class Attention(nn.Module):
         )
 
 
-class MLP(nn.Module):
+class ModernMLP(nn.Module):
     """A gated layer, applied to each token by itself."""
 
     def __init__(self, config: ModernConfig) -> None:
@@ -153,15 +139,15 @@ class MLP(nn.Module):
         return drop(y, self.dropout) if self.training else y
 
 
-class Block(nn.Module):
+class ModernBlock(nn.Module):
     """Attention, then the MLP, each added to what came in."""
 
     def __init__(self, config: ModernConfig, layer: int) -> None:
         super().__init__()
         self.input_layernorm = RMSNorm(config.n_embd)
-        self.self_attn = Attention(config, layer)
+        self.self_attn = ModernAttention(config, layer)
         self.post_attention_layernorm = RMSNorm(config.n_embd)
-        self.mlp = MLP(config)
+        self.mlp = ModernMLP(config)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: KVCache | None) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), cos, sin, cache)
@@ -169,14 +155,17 @@ class Block(nn.Module):
         return x
 
 
-class Modern(nn.Module):
+class Modern(Model):
     """The whole model."""
+
+    shape_class = ModernConfig
+    config: ModernConfig
 
     def __init__(self, config: ModernConfig) -> None:
         super().__init__()
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocab_size, config.n_embd)
-        self.layers = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
+        self.layers = nn.ModuleList(ModernBlock(config, layer) for layer in range(config.n_layer))
         self.norm = RMSNorm(config.n_embd)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         if config.tie_weights:
@@ -192,7 +181,7 @@ class Modern(nn.Module):
         C = self.config.n_embd
         for name, parameter in self.named_parameters():
             if name.endswith(("o_proj.weight", "down_proj.weight", "lm_head.weight")):
-                nn.init.zeros_(parameter)  # every block, and the head, begin as if not there
+                nn.init.zeros_(parameter)  # at first, no block and no head has any effect
             elif name == "embed_tokens.weight":
                 nn.init.normal_(parameter, std=0.02 if self.config.tie_weights else 0.5)
             elif parameter.dim() == 2:
@@ -225,7 +214,6 @@ class Modern(nn.Module):
         return logits, loss
 
     def joined_rows(self, name: str) -> dict[str, int]:
-        """The maps that a joined matrix holds, with their rows. None for other parameters."""
         H, G, D = self.config.n_head, self.config.kv_heads, self.config.head_dim
         if name.endswith("qkv_proj.weight"):
             return {"q_proj": H * D, "k_proj": G * D, "v_proj": G * D}
@@ -233,22 +221,11 @@ class Modern(nn.Module):
             return {"gate_proj": self.config.inner, "up_proj": self.config.inner}
         return {}
 
-    def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
-        """An empty cache for one sequence of this model."""
-        return KVCache(
-            num_layers=self.config.n_layer,
-            num_heads=self.config.kv_heads,
-            head_dim=self.config.head_dim,
-            max_tokens=max_tokens,
-            device=self.lm_head.weight.device,
-            dtype=dtype,
-        )
-
-    def token_decoder(self, cache: KVCache) -> "TokenDecoder":
-        return TokenDecoder(self, cache)
+    def token_decoder(self, cache: KVCache) -> "ModernTokenDecoder":
+        return ModernTokenDecoder(self, cache)
 
 
-class TokenDecoder:
+class ModernTokenDecoder:
     """One token at a time, each layer written out: the numbers of `Modern.forward` in half the
     time, as in gpt2.py.
     """
@@ -256,7 +233,7 @@ class TokenDecoder:
     def __init__(self, model: Modern, cache: KVCache) -> None:
         self._model = model
         self._cache = cache
-        self._layers = [block for block in model.layers if isinstance(block, Block)]
+        self._layers = [block for block in model.layers if isinstance(block, ModernBlock)]
         self._qk_weights = [block.self_attn.qk_weight() for block in self._layers]
 
     def __call__(self, token: int) -> Tensor:

@@ -1,63 +1,49 @@
-"""One of the two models: by the settings of a run, or by what a checkpoint says it holds."""
+"""All models, by name: from the settings of a run, or from what a checkpoint says it holds."""
 
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.models.modern import Modern, ModernConfig
+from stepglass.models.gpt2 import GPT
+from stepglass.models.model import Model, Shape
+from stepglass.models.modern import Modern
 from stepglass.settings.train import TrainConfig
 from stepglass.units import finite, shown
 
-Model = GPT | Modern
-Shape = GPTConfig | ModernConfig
+MODELS: dict[str, type[Model]] = {
+    GPT.shape_class.name: GPT,
+    Modern.shape_class.name: Modern,
+}
 
 
 def shape_of(cfg: TrainConfig, vocab_size: int) -> Shape:
-    """The shape a run's settings ask for."""
-    if cfg.model == "gpt2":
-        return GPTConfig(
-            vocab_size=vocab_size,
-            block_size=cfg.block_size,
-            n_layer=cfg.n_layer,
-            n_head=cfg.n_head,
-            n_embd=cfg.n_embd,
-            dropout=cfg.dropout,
-            bias=cfg.bias,
-        )
-    return ModernConfig(
-        vocab_size=vocab_size,
-        block_size=cfg.block_size,
-        n_layer=cfg.n_layer,
-        n_head=cfg.n_head,
-        n_embd=cfg.n_embd,
-        n_kv_head=cfg.n_kv_head,
-        n_inner=cfg.n_inner,
-        tie_weights=cfg.tie_weights,
-        dropout=cfg.dropout,
-    )
+    """The shape a run's settings ask for: they have the names of its fields."""
+    shape = MODELS[cfg.model].shape_class
+    asked = {
+        field.name: getattr(cfg, field.name) for field in fields(shape) if hasattr(cfg, field.name)
+    }
+    return shape(vocab_size=vocab_size, **asked)
 
 
-def build(shape: Shape) -> Model:
-    return GPT(shape) if isinstance(shape, GPTConfig) else Modern(shape)
+def model_of(shape: Shape) -> Model:
+    """A new model of this shape."""
+    return MODELS[shape.name](shape)
 
 
-def as_record(shape: Shape) -> dict[str, Any]:
+def shape_record(shape: Shape) -> dict[str, Any]:
     """A shape as checkpoints keep it."""
-    name = "gpt2" if isinstance(shape, GPTConfig) else "modern"
-    return {"model": name, **asdict(shape)}
+    return {"model": shape.name, **asdict(shape)}
 
 
-def from_record(record: Any) -> Shape:
+def shape_from_record(record: Any) -> Shape:
     """The shape a checkpoint was written with. The first ones held no other model than GPT-2.
-    Raises ValueError or TypeError for what is none."""
+    Raises ValueError or TypeError for anything that is not a shape."""
     if not isinstance(record, dict):
         raise ValueError(f"model_config is {shown(record)}")
     values = {key: value for key, value in record.items() if key != "model"}
-    model = record.get("model", "gpt2")
-    kinds: dict[Any, type[Shape]] = {"gpt2": GPTConfig, "modern": ModernConfig}
-    shape = kinds.get(model)
-    if shape is None:
-        raise ValueError(f"model is {shown(model)}")
+    name = record.get("model", "gpt2")
+    if not isinstance(name, str) or name not in MODELS:
+        raise ValueError(f"model is {shown(name)}")
+    shape = MODELS[name].shape_class
     for field in fields(shape):
         if field.name not in values and field.default is MISSING:
             raise ValueError(f"{field.name} is missing")

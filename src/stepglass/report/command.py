@@ -7,30 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from stepglass import json_files, units
+from stepglass import units
 from stepglass.errors import ConfigError, LogError, os_reason
-from stepglass.explain.opening import checked_device, opened
-from stepglass.explain.render.words import Words
+from stepglass.explain.log_source import checked_device, opened
+from stepglass.explain.render.languages import Language, Words
 from stepglass.explain.study import study
+from stepglass.files import replacing
 from stepglass.logs import detect
 from stepglass.report import pack, page, story, stream
-from stepglass.report.rows import AllRows
+from stepglass.report.chart_table import ChartTable
 from stepglass.report.stream import Place
 from stepglass.report.to_tensorboard import to_tensorboard
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 
 MOST_RUNS = 8  # that colours can tell apart
 MOST_ROWS = 1 << 19  # of a run that has more than a page should hold: some 25 MB
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportConfig:
+class ReportConfig(Config):
     """Settings of `report`."""
 
     out: str = setting(
         "", "the file to write; by default RUN/report.html or LOG.html", is_path=True
     )
-    lang: Literal["auto", "en", "de", "es", "fr"] = setting(
+    lang: Literal["auto", Language] = setting(
         "auto", "language the page opens in; auto: the browser's. It can be switched there"
     )
     device: str = setting("", "the device the run was on, if the log does not say (RTX 4090)")
@@ -42,7 +43,7 @@ class ReportConfig:
         return ["out", "lang", "device", "to"]
 
     def check(self) -> None:
-        """There is nothing to hold against anything."""
+        """The settings do not depend on each other."""
 
 
 USAGE = "usage: stepglass report RUN|LOG|-... [-o FILE.html] [--key=value ...]\n"
@@ -56,37 +57,39 @@ def run(argv: list[str], say: Say) -> None:
     words, given = SETTINGS.parse(["--out" if word == "-o" else word for word in argv])
     if not words:
         raise ConfigError("expected a run directory or a log file; try: stepglass report out")
-    report(words, SETTINGS.build(given), say)
+    write_report(words, SETTINGS.build(given), say)
 
 
-def report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
+def write_report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     """Write a page that shows these runs or logs; several are compared."""
     if cfg.to == "tensorboard":
-        convert(targets, cfg, say)
+        write_tensorboard(targets, cfg, say)
         return
     if len(targets) > MOST_RUNS:
         raise ConfigError(f"expected at most {MOST_RUNS} runs to compare, found {len(targets)}")
     device = checked_device(cfg.device)
     words = story.all_words()
     names = unique_names(targets)
-    runs = [read(target, name, device, words) for target, name in zip(targets, names, strict=True)]
+    runs = [
+        read_run(target, name, device, words) for target, name in zip(targets, names, strict=True)
+    ]
     path = Path(cfg.out) if cfg.out else default_path(targets)
     if path.exists() and not path.is_file():
         found = "a folder" if path.is_dir() else "a device or a pipe"
         raise ConfigError(f"--out={path}: expected the name of a file, found {found}")
-    if any(path.exists() and is_same(path, target) for target in targets):
+    if any(path.exists() and is_log_of(path, target) for target in targets):
         raise ConfigError(f"--out={path}: is the log itself; choose another name for the page")
     title = " / ".join(run["story"]["name"] for run in runs)
     try:
-        with json_files.replacing(path) as file:
-            for piece in page.report(runs, f"{title} · Stepglass", cfg.lang):
+        with replacing(path) as file:
+            for piece in page.report_pieces(runs, f"{title} · Stepglass", cfg.lang):
                 file.write(piece.encode("utf-8", "replace"))  # half a character may be in a log
     except OSError as error:
         raise ConfigError(f"--out={path}: cannot be written: {os_reason(error)}") from error
     say(f"{units.printable(str(path))}: {units.size(path.stat().st_size)}")
 
 
-def convert(targets: list[str], cfg: ReportConfig, say: Say) -> None:
+def write_tensorboard(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     """Write a run's numbers for TensorBoard, where `train --log_to=tensorboard` would have."""
     if len(targets) != 1:
         raise ConfigError(f"--to=tensorboard expects one run, found {len(targets)}: {targets}")
@@ -98,27 +101,28 @@ def convert(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     say(f"{place}: {count:,} numbers; look at them with: tensorboard --logdir={shlex.quote(place)}")
 
 
-def read(target: str, name: str, device: str | None, words: dict[str, Words]) -> dict[str, Any]:
+def read_run(target: str, name: str, device: str | None, words: dict[str, Words]) -> dict[str, Any]:
     """One run: its story, and its rows as messages."""
     was_on = gc.isenabled()
-    gc.disable()  # a long log is many small objects, and none in a circle
+    gc.disable()  # a long log is many small objects without cycles
     try:
         path, file = opened(target)
         with file:
             try:
-                log = detect.read(file, path, AllRows)
+                log = detect.read_log(file, path, ChartTable)
             except OSError as error:
                 raise LogError(f"{path}: {os_reason(error)}") from error
         known = study(log, device)
         run_dir = Path(path).parent if Path(path).name == "run.jsonl" else None
-        if log.format != "stepglass":
+        if not log.format.is_run_log:
             run_dir = None
         end = stream.place_of(log)
-        # More than the page should hold: thinned while it was read, and now to what it should.
+        # A log with more rows than fit was thinned while it was read. It is thinned once more, to
+        # what a page should hold.
         most = MOST_ROWS if stream.num_hidden(log) else None
         return {
-            "story": story.tell(known, name, run_dir, words),
-            "messages": list(stream.messages(log, Place(), end, pack.small, known.parts, most)),
+            "story": story.story_of(known, name, run_dir, words),
+            "messages": list(stream.run_messages(log, Place(), end, pack.small, known.parts, most)),
         }
     finally:
         if was_on:
@@ -126,7 +130,7 @@ def read(target: str, name: str, device: str | None, words: dict[str, Words]) ->
 
 
 def unique_names(targets: list[str]) -> list[str]:
-    """What to call them: as short as tells them apart.
+    """What to call the runs: names as short as possible, and no two the same.
 
     >>> unique_names(["a/out", "b/out", "x.log"]), unique_names(["runs/a/run.jsonl"])
     (['a/out', 'b/out', 'x.log'], ['a'])
@@ -137,8 +141,8 @@ def unique_names(targets: list[str]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(folder) for folder in folders]
 
 
-def is_same(path: Path, target: str) -> bool:
-    """Would the page be written over what it shows?"""
+def is_log_of(path: Path, target: str) -> bool:
+    """Is the file `path` the log that the page is to show?"""
     found = Path(target)
     logs = [found, found / "run.jsonl"] if found.is_dir() else [found]
     return any(log.is_file() and path.samefile(log) for log in logs)
@@ -149,7 +153,7 @@ def is_here(folder: Path) -> bool:
 
 
 def default_path(targets: list[str]) -> Path:
-    """Beside what it shows, and never in its place."""
+    """Beside the log or in the run's folder, under a name that is not the log's."""
     first = Path(targets[0])
     if len(targets) > 1 or targets[0] == "-":
         return Path("report.html")

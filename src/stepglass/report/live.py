@@ -1,20 +1,21 @@
-"""A run that is being written, as events for a page: what `run.jsonl` has gained since the last.
+"""A run that is being written, as events for a page: what was added to `run.jsonl` since the last
+event.
 
     run = LiveRun(run_dir)
     while run.advance():                  # reads a piece of the file; False when there is no more
         ...
-    run.has_news(after=None)              # is it worth while to read on? A glance, no more
+    run.has_news(after=None)              # is there something to read? Costs next to nothing
     for event in run.events(after=None):  # or after the id of the last event a page has seen
         ...
     run.detail(0, 1000, 2000)             # the rows of these lines, where a page looks closer
 
-Of a long run a page gets no more than it can draw, and the server keeps no more than it needs for
-that; whoever looks closer gets the rows of that part, which are read from the file again. So what
-is kept does not grow with the run.
+A page of a long run gets only as many rows as it can draw, and the server keeps only what it needs
+for that. For a closer look, the rows of a part are read from the file again. So memory does not
+grow with the run.
 
-An event's id is a place in the file, so that a page can go on where it was, even with a server that
-was started anew: what it gets twice replaces what it had. The file is only ever read, and only
-whole lines of it.
+An event's id is a place in the file. A page can therefore go on where it was, even after the server
+was restarted: rows that it gets twice replace those it had. The file is only read, never written,
+and only whole lines of it are used.
 """
 
 import json
@@ -30,29 +31,28 @@ from typing import BinaryIO
 
 from stepglass.explain.study import Study, study
 from stepglass.logs.detect import Intake
-from stepglass.logs.formats.stepglass_log import RunLog
+from stepglass.logs.formats.run_log_reader import RunLogReader
 from stepglass.logs.log import Log
 from stepglass.report import pack, story, stream
-from stepglass.report.rows import AllRows, Columns, LiveRows, num_hidden, thinned
+from stepglass.report.chart_table import ChartTable, LiveChartTable
+from stepglass.report.columns import Columns
 from stepglass.report.stream import Place
+from stepglass.report.thinning import num_dropped, thinned
 from stepglass.run_dir import lock
 
 PIECE = 1 << 22  # bytes read at once
 LONGEST_LINE = 1 << 20
-LONGEST_HEAD = (
-    256  # of its first line: a file is known by it, since numbers of files are used again
-)
-# Of a run a page gets so many rows at first, thinned if it has more: some 2 MB. Later it gets every
-# row, unless it has been away for longer than this.
-OVERVIEW_ROWS = 32_000
-NEW_ROWS = 2048
-LEAST_SHARE = 64  # of a long file that is still being read, a page is told in so many parts
+# A file is recognised by its inode and the beginning of its first line: inodes are used again.
+LONGEST_HEAD = 256
+OVERVIEW_ROWS = 32_000  # that a page gets at first, thinned if there are more: some 2 MB
+NEW_ROWS = 2048  # a page gets every new row, unless there are more than this
+LEAST_SHARE = 64  # a long file that is still being read is sent in at most this many parts
 DETAIL_ROWS = 16_000
-MOST_READ_AGAIN = 24 << 20  # bytes, for one who looks closer: a second's work
+MOST_READ_AGAIN = 24 << 20  # bytes for a closer look: a second's work
 MOST_MARKS = 4096
-MARK_BYTES = 1 << 18  # between two places of the file whose line is known, or more in a long one
-# Between two looks of the rules: short at first, when much changes, and longer each time; and never
-# less than so many times what a look costs. Training needs the machine.
+MARK_BYTES = 1 << 18  # between two places of the file whose line number is kept; more in a long one
+# The pause between two studies of the run doubles each time: most changes at first. It is also at
+# least PAUSE_SHARE times as long as the study took, since training needs the machine.
 FIRST_PAUSE_S = 3.0
 LONGEST_PAUSE_S = 60.0
 PAUSE_SHARE = 1000
@@ -70,7 +70,7 @@ class LiveEvent:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a page has: the file up to an offset, and which story."""
+    """What a page has: a file up to an offset, and a story."""
 
     file: int
     offset: int
@@ -101,13 +101,13 @@ class LiveRun:
         self._begin(file=0)
 
     def _begin(self, file: int) -> None:
-        """Nothing is read yet of this file."""
+        """Start with a file of which nothing has been read."""
         self._file = file
         self._size = 0
         self._is_behind = False
-        self._intake = Intake(LiveRows, RunLog())
+        self._intake = Intake(LiveChartTable, RunLogReader())
         self._marks: list[tuple[int, Place]] = [(0, Place())]
-        self._lines: list[tuple[int, int]] = [(0, 0)]  # places in the file, and the lines before
+        self._lines: list[tuple[int, int]] = [(0, 0)]  # (place in the file, lines before it)
         self._is_stale = True
         self._next_look = 0.0
         self._pause_s = FIRST_PAUSE_S
@@ -119,9 +119,9 @@ class LiveRun:
     # -- reading ---------------------------------------------------------------------------------
 
     def has_news(self, after: str | None) -> bool:
-        """Is there something that a page which has seen `after` is missing, or about to be?"""
+        """Is there something, or soon, that a page which has seen `after` does not have?"""
         if after != Seen(self._file, self._offset, self._story_number).id:
-            return True  # another page had it read
+            return True  # it was read for another page
         try:
             size = os.stat(self._path).st_size
         except OSError:
@@ -138,13 +138,13 @@ class LiveRun:
             if self._offset:
                 self._begin(file=0)
         except OSError:
-            return False  # for now: the next try may do better
+            return False  # the next try may succeed
         if not is_more and self._is_due():
             self._look()
         return is_more
 
     def _read(self, file: BinaryIO) -> bool:
-        """Read a piece; is there likely more?"""
+        """Read a piece. True if there is probably more."""
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return False
@@ -157,19 +157,19 @@ class LiveRun:
         end = data.rfind(b"\n") + 1
         if not end and len(data) < LONGEST_LINE:
             return False
-        end = end or len(data)  # no log has such a line: what it holds is passed over
+        end = end or len(data)  # no log has a line that long: it will not be understood
         self._mark_lines(data[:end])
         self._intake.feed(data[:end].replace(b"\r\n", b"\n"))
         self._marks.append((self._offset + end, stream.place_of(self._log())))
-        if len(self._marks) > MOST_MARKS:  # the older half may be known less finely
+        if len(self._marks) > MOST_MARKS:  # of the older half, every second mark is enough
             del self._marks[1 : MOST_MARKS // 2 : 2]
         self._is_stale = True
         if END in data:
-            self._next_look = 0.0  # the last word should not wait
+            self._next_look = 0.0  # how a run ended is told at once
         return len(data) == PIECE
 
     def _mark_lines(self, data: bytes) -> None:
-        """Where lines begin in what is about to be read, now and then."""
+        """Note the line number at some places of a piece that is about to be read."""
         line, done = self._log().num_lines, 0
         while (cut := data.find(b"\n", done + MARK_BYTES) + 1) or done < len(data):
             cut = cut or len(data)
@@ -185,17 +185,20 @@ class LiveRun:
         return log
 
     def _is_due(self) -> bool:
-        """Is there more to tell, and is it not too soon?"""
+        """Has the run changed since it was last studied, and is the pause over?"""
         if self._is_running and lock.owner_of(self._run_dir) is None:
-            self._is_stale, self._next_look = True, 0.0  # it is over, and perhaps without a word
+            self._is_stale, self._next_look = (
+                True,
+                0.0,
+            )  # it has ended, perhaps without an end record
         return self._is_stale and self._now() >= self._next_look
 
     def _look(self) -> None:
-        """Tell the story again."""
+        """Study the run and make its story again."""
         began, self._is_stale = self._worked(), False
         told = self._tell()
         self._is_running = told["state"]["name"] == "running"
-        self._story = as_json(told)
+        self._story = event_data(told)
         self._story_number = zlib.crc32(self._story)
         self._next_look = self._now() + max(self._pause_s, PAUSE_SHARE * (self._worked() - began))
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
@@ -204,20 +207,20 @@ class LiveRun:
         log = self._log()
         has_rows = any(not segment.is_empty() for segment in log.segments)
         known = study(log, is_finished=False) if has_rows else Study(log, None)
-        return story.tell(known, self._run_dir.resolve().name, self._run_dir, self._words)
+        return story.story_of(known, self._run_dir.resolve().name, self._run_dir, self._words)
 
     # -- telling ---------------------------------------------------------------------------------
 
     def events(self, after: str | None) -> list[LiveEvent]:
-        """What a page that has seen the event `after` is missing, the oldest first; not all at
-        once if it is much."""
+        """What a page that has seen the event `after` does not have, the oldest first. If that is
+        much, not all at once."""
         seen = read_id(after)
         result: list[LiveEvent] = []
         if seen is None or seen.file != self._file or seen.offset > self._size:
             seen = Seen(self._file, 0, 0)
             result.append(LiveEvent(seen.id, "reset", b"{}"))
         if seen.offset > self._offset:
-            return []  # a server that was started anew has not read so far yet
+            return []  # this server was started after the page, and has not read that far
         if self._is_worth_telling(seen.offset):
             result += self._rows(seen)
             seen = Seen(self._file, self._offset, seen.story)
@@ -228,44 +231,45 @@ class LiveRun:
         return result
 
     def _is_worth_telling(self, offset: int) -> bool:
-        """Is there more than a page has? Of a long file not after every piece of it."""
+        """Are there rows that a page does not have? A long file is not sent piece by piece."""
         new = self._offset - offset
         return new > 0 and (not self._is_behind or new * LEAST_SHARE >= self._size)
 
     def _rows(self, seen: Seen) -> list[LiveEvent]:
-        """What was read since: all of it, or of a long run its share of the overview."""
+        """What was read since: every row, or this part's share of a long run's overview."""
         index = bisect_right(self._marks, seen.offset, key=lambda mark: mark[0]) - 1
         (start, here), (end, there) = self._marks[index], self._marks[-1]
         most = -(-OVERVIEW_ROWS * (end - start) // max(self._size, end))
         if not self._is_behind:
             most = max(most, NEW_ROWS)
         is_long = stream.num_rows(self._log(), here, there) > most
-        # Made small they take longer than on the loopback line, except where much is sent.
-        how = pack.small if is_long else pack.plain
-        messages = stream.messages(self._log(), here, there, how, most=most)
-        batch = [LiveEvent(seen.id, "rows", as_json(message)) for message in messages]
+        # Making rows small takes longer than sending them on this machine, unless there are many.
+        how = pack.small if is_long else pack.as_is
+        messages = stream.run_messages(self._log(), here, there, how, most=most)
+        batch = [LiveEvent(seen.id, "rows", event_data(message)) for message in messages]
         has_now = Seen(self._file, end, seen.story)
-        # Only with the last of them has a page all of it.
+        # Only the last one says that a page has them all.
         return [*batch[:-1], LiveEvent(has_now.id, "rows", batch[-1].data)]
 
     # -- looking closer ----------------------------------------------------------------------------
 
     def detail(self, segment: int, after: int, until: int) -> bytes | None:
-        """The rows of these lines as a message, as many as can be drawn; None if there are none."""
+        """A message with the rows of these lines, as many as can be drawn; None without rows."""
         log = self._log()
         if segment >= len(log.segments):
             return None
         columns = stream.rows_of(log.segments[segment]).between(after, until)
-        if num_hidden([columns]) and len(columns["iter"]) < DETAIL_ROWS:
+        if num_dropped([columns]) and len(columns["iter"]) < DETAIL_ROWS:
             columns = self._read_again(after, until) or columns
         columns = thinned(columns, DETAIL_ROWS)
         if not columns or not len(columns["iter"]):
             return None
-        message = stream.rows_message(segment, after, columns, pack.plain, has_lines=True)
-        return as_json({**message, "until": until})
+        message = stream.rows_message(segment, after, columns, pack.as_is, has_lines=True)
+        return event_data({**message, "until": until})
 
     def _read_again(self, after: int, until: int) -> Columns | None:
-        """Every row of these lines, from the file; None if that is too much, or no longer there."""
+        """Every row of these lines, from the file; None if that is too much to read, or if the file
+        is another one now."""
         first = bisect_right(self._lines, after, key=lambda mark: mark[1]) - 1
         last = bisect_left(self._lines, until, key=lambda mark: mark[1])
         if last == len(self._lines):
@@ -273,7 +277,7 @@ class LiveRun:
         (start, line), (end, _) = self._lines[first], self._lines[last]
         if end - start > MOST_READ_AGAIN:
             return None
-        intake = Intake(AllRows, RunLog(), num_lines=line)
+        intake = Intake(ChartTable, RunLogReader(), num_lines=line)
         try:
             with open(self._path, "rb", opener=without_waiting) as file:
                 if identity_of(file) != self._file:
@@ -284,12 +288,12 @@ class LiveRun:
             return None
         segments = intake.log().segments
         found = [stream.rows_of(segment).between(after, until) for segment in segments]
-        # All of these lines are of one segment: what else there may be is no run's.
+        # All these lines are of one segment. Other segments can only come from reading a part.
         return max(found, key=lambda columns: len(columns.get("iter", ())))
 
 
 def identity_of(file: BinaryIO) -> int:
-    """A number for the file, and another for one that takes its place."""
+    """A number for the file; one that takes its place has another number."""
     status = os.fstat(file.fileno())
     file.seek(0)
     return zlib.crc32(b"%d " % status.st_ino + file.readline(LONGEST_HEAD))
@@ -308,18 +312,18 @@ def pieces_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             yield whole[:cut].replace(b"\r\n", b"\n")
 
 
-def as_json(value: object) -> bytes:
-    """One line, as an event needs it."""
+def event_data(value: object) -> bytes:
+    """JSON on one line, as an event needs it."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file. A pipe of that name would keep us until somebody wrote to it."""
+    """Open a file. Opening a pipe of that name would otherwise wait for a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_id(text: str | None) -> Seen | None:
-    """What a page says it has. It may say anything."""
+    """What a page says it has; None if it is not an id of ours."""
     try:
         file, offset, told = (int(part) for part in (text or "").split("-"))
     except ValueError:

@@ -1,8 +1,8 @@
 """Columns of numbers as text: little-endian, in base64, for a page to read.
 
-In a file they are made small first: the last bits of each number, which nobody can see, are
-cleared, bytes of equal weight are put together, and the whole is deflated. On the loopback line of
-a live page that would only cost time.
+In a file they are made small first: the last bits of each number, which no chart can show, are
+cleared; the first bytes of all numbers are put together, then the second ones, and so on; the whole
+is deflated. For a live page on the same machine that would only cost time.
 """
 
 import base64
@@ -16,7 +16,7 @@ KEPT_BITS = 15  # of a float32's 23: five significant digits
 LEVEL = 1
 
 
-def plain(column: npt.NDArray[Any]) -> dict[str, str]:
+def as_is(column: npt.NDArray[Any]) -> dict[str, str]:
     """A column as it is: 64 bits for what counts, 32 for what is measured."""
     is_exact = column.dtype == np.float64
     data = column.astype("<f8" if is_exact else "<f4").tobytes()
@@ -24,21 +24,21 @@ def plain(column: npt.NDArray[Any]) -> dict[str, str]:
 
 
 def small(column: npt.NDArray[Any]) -> dict[str, str]:
-    """A column made small, to be told from `plain` by its key."""
+    """A column made small, to be told from `as_is` by its key."""
     if column.dtype == np.float64:
         size, data = 8, column.astype("<f8")
         if len(data) > 1 and bool((np.diff(data) == data[1] - data[0]).all()):
             first, step = float(data[0]), float(data[1] - data[0])
             return {"from": repr(first), "step": repr(step)}
     else:
-        size, data = 4, rounded(column)
+        size, data = 4, with_cleared_bits(column)
     by_weight = data.view(np.uint8).reshape(-1, size).T.tobytes()
     key = "z64" if size == 8 else "z32"
     return {key: base64.b64encode(zlib.compress(by_weight, LEVEL)).decode()}
 
 
-def rounded(column: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Numbers whose last bits are zero, the nearest ones to those given."""
+def with_cleared_bits(column: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """The nearest numbers whose last bits are zero."""
     bits = column.astype("<f4").view("<u4")
     cleared = 23 - KEPT_BITS
     is_number = (bits & 0x7F800000) != 0x7F800000

@@ -1,7 +1,7 @@
 """The page: one HTML file that holds everything it shows, or the same page for a server.
 
 Nothing that a log, a name or a model wrote is ever markup: it travels as JSON with `<`, `>` and `&`
-escaped, and the script makes text of it. The page's own policy allows just its own script and
+escaped, and the script makes text of it. The page's own policy allows only its own script and
 style, by hash, and no request at all.
 """
 
@@ -16,9 +16,20 @@ from importlib import resources
 from typing import Any
 
 import stepglass
-from stepglass.explain.render.words import LANGUAGES, Words
+from stepglass.explain.render.languages import LANGUAGES, Words
+from stepglass.report.phases import phases_of_page
 
-SCRIPTS = ("words.js", "run.js", "chart.js", "charts.js", "sections.js", "refine.js", "main.js")
+PAGE = resources.files("stepglass.report") / "page"
+# In the order in which they need each other; the files of charts/ come between the two.
+SCRIPTS = (
+    *("words.js", "numbers.js", "elements.js", "phases.js"),
+    *("columns.js", "packed.js", "segment.js", "run.js"),
+    *("view.js", "scale.js", "plot.js", "chart.js", "curves.js"),
+)
+LAST_SCRIPTS = (
+    *("charts.js", "sections.js", "toolbar.js", "page.js", "language.js"),
+    *("file.js", "refine.js", "live.js", "run_list.js", "main.js"),
+)
 # Of the catalogues: what the page says itself, and what it shares with `explain`.
 SPOKEN = re.compile(
     r"(page-|phase-|level-|status-|basis-|where-title|wall-clock|findings-title|no-findings"
@@ -49,10 +60,10 @@ this file. In words: <code>stepglass explain</code>.</noscript></main>
 """
 
 
-def report(runs: list[dict[str, Any]], title: str, language: str) -> Iterator[str]:
-    """A file of its own, piece by piece. `runs` hold a story and messages each; it takes the long
-    texts out of them."""
-    script, style = scripts(), read("page.css")
+def report_pieces(runs: list[dict[str, Any]], title: str, language: str) -> Iterator[str]:
+    """The file of a report, piece by piece. Each of `runs` has a story and messages; the long texts
+    are taken out of the messages."""
+    script, style = scripts(), page_file("page.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
         f"img-src data:; base-uri 'none'; form-action 'none'"
@@ -68,8 +79,8 @@ def report(runs: list[dict[str, Any]], title: str, language: str) -> Iterator[st
 
 
 def _take_out(runs: list[dict[str, Any]]) -> Iterator[str]:
-    """Long columns, in order; where they were stands where they are now. They are base64: letters
-    and digits."""
+    """Take the long columns out of the messages, in order, and leave there which element will hold
+    each. They are base64: nothing in them means anything to HTML."""
     number = 0
     for run in runs:
         for message in run["messages"]:
@@ -93,7 +104,7 @@ def live_page() -> bytes:
 def assets() -> dict[str, tuple[str, bytes]]:
     """What it links to: media type and content, by path."""
     return {
-        "/page.css": ("text/css; charset=utf-8", read("page.css").encode()),
+        "/page.css": ("text/css; charset=utf-8", page_file("page.css").encode()),
         "/page.js": ("text/javascript; charset=utf-8", scripts().encode()),
     }
 
@@ -111,10 +122,17 @@ def _head(mode: str, title: str, language: str, policy: str, style: str) -> str:
 
 @cache
 def scripts() -> str:
-    """All of the page's script, its words first."""
+    """All of the page's script, with what it gets from Python first."""
     words = inert_json({code: spoken(code) for code in LANGUAGES})
-    parts = [read(name) for name in SCRIPTS]
-    return "\n".join(['"use strict";', f"const WORDS = {words};", *parts])
+    phases = inert_json(phases_of_page())
+    constants = [f"const WORDS = {words};", f"const PHASES = {phases};"]
+    return "\n".join(['"use strict";', *constants, *map(page_file, script_names())])
+
+
+def script_names() -> list[str]:
+    """The files of the script, in order. Those of charts/ are found: a new chart is a new file."""
+    charts = sorted(file.name for file in (PAGE / "charts").iterdir() if file.name.endswith(".js"))
+    return [*SCRIPTS, *(f"charts/{name}" for name in charts), *LAST_SCRIPTS]
 
 
 def spoken(language: str) -> dict[str, str]:
@@ -127,8 +145,8 @@ def spoken(language: str) -> dict[str, str]:
     }
 
 
-def read(name: str) -> str:
-    return (resources.files("stepglass.report") / "page" / name).read_text("utf-8")
+def page_file(name: str) -> str:
+    return (PAGE / name).read_text("utf-8")
 
 
 def digest(text: str) -> str:

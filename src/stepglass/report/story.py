@@ -1,5 +1,5 @@
-"""What there is to say about a run beside its curves, in all four languages: is it healthy, where
-did the time go, what to change.
+"""What there is to say about a run beside its curves, in every language: is it healthy, where did
+the time go, what to change.
 
 The page shows one language and holds all of them: switching needs no server.
 """
@@ -12,8 +12,8 @@ from typing import Any
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.render import output, show
-from stepglass.explain.render.words import LANGUAGES, Words
-from stepglass.explain.rules import registry
+from stepglass.explain.render.languages import LANGUAGES, Words
+from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
 from stepglass.run_dir import lock
 from stepglass.units import finite, printable
@@ -21,7 +21,7 @@ from stepglass.units import finite, printable
 Story = dict[str, Any]
 Texts = dict[str, str]  # by language
 
-# What the log says of the machine and the model, in the order a person would ask.
+# What the log says about the machine and the model, in the order of interest.
 ENVIRONMENT = (
     "device",
     "device_type",
@@ -48,14 +48,14 @@ MOST_SETTINGS = 300
 LONGEST_VALUE = 300
 
 
-def tell(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
+def story_of(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
     """Everything about a run but its rows. `run_dir` is None for a log that is not ours."""
-    found = registry.findings(study)
-    state = state_of(study, run_dir)
+    found = all_rules.findings(study)
+    state = run_state(study, run_dir)
     last = study.parts[-1] if study.parts else None
     return {
         "name": printable(name),
-        "format": study.log.format,
+        "format": study.log.format.name,
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
         "state": state,
         "health": health(found, state, last, words),
@@ -76,8 +76,8 @@ def all_words() -> dict[str, Words]:
     return {language: Words(language) for language in LANGUAGES}
 
 
-def state_of(study: Study, run_dir: Path | None) -> dict[str, Any]:
-    """How the run stands."""
+def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
+    """Whether the run goes on or how it ended, and how far it is."""
     last = study.parts[-1] if study.parts else None
     state: dict[str, Any] = {"name": "log", "step": None, "max_iters": None, "left_ms": None}
     if last is None:
@@ -170,7 +170,7 @@ def finding_story(finding: Finding, words: dict[str, Words]) -> dict[str, Any]:
         "status": finding.status,
         "lines": finding.lines,
         "iters": finding.iters,
-        "change": show.flags(finding),
+        "change": show.change_flags(finding),
         "title": {code: printable(output.title(finding, w)) for code, w in words.items()},
         "text": {code: printable(output.text(finding, w)) for code, w in words.items()},
     }
@@ -178,11 +178,11 @@ def finding_story(finding: Finding, words: dict[str, Words]) -> dict[str, Any]:
 
 def settings_of(part: Part) -> dict[str, str]:
     chosen = list(part.segment.config.items())[:MOST_SETTINGS]
-    return {printable(str(key))[:100]: shown(value) for key, value in chosen}
+    return {printable(str(key))[:100]: setting_text(value) for key, value in chosen}
 
 
 def environment_of(part: Part) -> list[list[Any]]:
-    """Names and values: numbers as they are, the page knows how to write them."""
+    """Names and values. Numbers stay numbers: the page writes them in its language."""
     facts = part.segment.facts
     values = {key: facts[key] for key in ENVIRONMENT if facts.get(key) is not None}
     if isinstance(values.get("versions"), dict):
@@ -190,12 +190,13 @@ def environment_of(part: Part) -> list[list[Any]]:
     if isinstance(values.get("argv"), list):
         values["argv"] = shlex.join(["stepglass", "train", *map(str, values["argv"])])
     return [
-        [key, value if finite(value) is not None else shown(value)] for key, value in values.items()
+        [key, value if finite(value) is not None else setting_text(value)]
+        for key, value in values.items()
     ]
 
 
-def shown(value: object) -> str:
-    """A setting's value, fit to be looked at."""
+def setting_text(value: object) -> str:
+    """A setting's value as text that can be shown."""
     if isinstance(value, float):
         text = f"{value:.6g}" if math.isfinite(value) else "n/a"
     elif isinstance(value, dict | list):

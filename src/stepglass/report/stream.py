@@ -5,10 +5,10 @@
      "evals": [[iter, val, standard error, train, ms, line], ...],
      "saves": [[iter, stall ms, line], ...], "samples": [[line, iter, text], ...]}
 
-`after` is the line of the log after which a message goes on: what a page has of later lines, it
-replaces. A file holds all messages at once, a live page gets them as they come: it is the same
-page. Of a log that hides where its time went, the columns of phases are what `explain` has
-reconstructed. Where there are more rows than asked for, they are thinned (`report/rows.py`).
+A message has the rows of the lines after `after`, and replaces what a page has of them. A file
+holds all messages at once, a live page gets them as they come: it is the same page. Where a log
+does not say what its time was spent on, the columns of phases are those that `explain` has
+reconstructed. More rows than asked for are thinned (`report/thinning.py`).
 """
 
 from bisect import bisect_right
@@ -19,27 +19,29 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from stepglass.explain.iteration_times import times_of
 from stepglass.explain.render.output import rounded
-from stepglass.explain.spent import parts_of
+from stepglass.explain.spent import phases_of_excess
 from stepglass.explain.study import Part
-from stepglass.explain.timing import Spike, Timing, times_of
+from stepglass.explain.timing import Spike, Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Eval, Event, Save, Segment
-from stepglass.report.rows import NUM, PHASE, SUM, AllRows, Columns, Numbers, is_sum, thinned
+from stepglass.report.chart_table import ChartTable, DrawnRows
+from stepglass.report.columns import DRAWN, NUM, PHASE, SUM, Columns, Numbers, is_sum
+from stepglass.report.thinning import thinned
 
 Pack = Callable[[npt.NDArray[Any]], dict[str, str]]
 Message = dict[str, Any]
 Noted = TypeVar("Noted", Eval, Save, Event)
 
-SENT = ("iter", "loss", "time_ms", "step_ms", "mfu", "lr", "grad_norm", "tok_s", "memory_bytes")
 LONGEST_SAMPLE = 4000
-MOST_SAMPLES = 50  # that a page shows
-LEAST_ROWS = 64  # of a segment, however short it is beside the others
+MOST_SAMPLES = 50  # a page shows no more
+LEAST_ROWS = 64  # of every segment, however short it is
 
 
 @dataclass(frozen=True)
 class Place:
-    """How far into a log something is: its segment, and the lines before it."""
+    """A place in a log: a segment, and the number of lines before it."""
 
     segment: int = 0
     line: int = 0
@@ -50,9 +52,9 @@ def place_of(log: Log) -> Place:
     return Place(len(log.segments) - 1, log.num_lines)
 
 
-def rows_of(segment: Segment) -> AllRows:
-    assert isinstance(segment.table, AllRows), "a log that is drawn keeps its rows"
-    return segment.table
+def rows_of(segment: Segment) -> DrawnRows:
+    assert isinstance(segment.table, ChartTable), "a log that is drawn keeps its rows"
+    return segment.table.drawn
 
 
 def num_rows(log: Log, start: Place, end: Place) -> int:
@@ -65,11 +67,11 @@ def num_rows(log: Log, start: Place, end: Place) -> int:
 
 
 def num_hidden(log: Log) -> int:
-    """Iterations that were printed, but not kept to be drawn."""
-    return sum(len(segment.table) - rows_of(segment).num_rows() for segment in log.segments)
+    """How many iterations were printed but not kept to be drawn."""
+    return sum(len(segment.table) - len(rows_of(segment)) for segment in log.segments)
 
 
-def messages(
+def run_messages(
     log: Log,
     start: Place,
     end: Place,
@@ -77,8 +79,8 @@ def messages(
     parts: list[Part] | None = None,
     most: int | None = None,
 ) -> Iterator[Message]:
-    """What was read between two places. `parts`: what `explain` made of it, for a log that is not
-    ours. `most`: how many rows, about, if not all."""
+    """What was read between two places. `parts` is what `explain` found in a whole log; a live page
+    has none. `most` is about how many rows to send, if not all."""
     total = num_rows(log, start, end)
     for number in range(start.segment, end.segment + 1):
         segment = log.segments[number]
@@ -98,7 +100,7 @@ def messages(
 
 
 def rows_message(number: int, after: int, columns: Columns, pack: Pack, has_lines: bool) -> Message:
-    """Rows of a segment, and nothing else. A page that gets them all at once needs no lines."""
+    """Rows of a segment alone. A page that gets all rows at once needs no lines."""
     names = [name for name in columns if is_sent(name, columns[name], has_lines)]
     return {
         "segment": number,
@@ -115,7 +117,7 @@ def _between(noted: list[Noted], start: Place, end: Place) -> list[Noted]:
 
 def urgency(name: str) -> int:
     """What is looked at first comes first."""
-    return SENT.index(name) if name in SENT else len(SENT)
+    return DRAWN.index(name) if name in DRAWN else len(DRAWN)
 
 
 def eval_row(done: Eval) -> list[Any]:
@@ -134,16 +136,16 @@ def samples_of(events: list[Event]) -> list[list[Any]]:
 
 
 def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
-    """A column with something in it."""
+    """Is it a column that a page draws, with something in it?"""
     if name.startswith(PHASE) or is_sum(name):
         return bool(column.any())
     if name in ("iter", "line"):
         return name == "iter" or has_lines
-    return name in SENT and bool(np.isfinite(column).any())
+    return name in DRAWN and bool(np.isfinite(column).any())
 
 
 def is_resumed(log: Log, number: int) -> bool:
-    """Does a segment go on where the one before was, rather than begin anew?"""
+    """Does a segment go on where the one before it ended, rather than start from the beginning?"""
     if number == 0:
         return False
     segment, before = log.segments[number], log.segments[number - 1]
@@ -177,7 +179,7 @@ def reconstructed(part: Part, columns: Columns) -> Columns:
 
 
 def _split(part: Part, lines: Numbers, times: Numbers, is_own: bool) -> dict[str, Numbers]:
-    """Times by phase: each row's own, or of all that it stands for."""
+    """Times by phase: each row's own, or those of all iterations that it stands for."""
     step = times.copy()
     phases = {"step": step}
     for spike in part.timing.spikes:
@@ -194,10 +196,10 @@ def _split(part: Part, lines: Numbers, times: Numbers, is_own: bool) -> dict[str
 def spent_on(spike: Spike, timing: Timing) -> Iterator[tuple[str, float]]:
     if spike.stall_ms:
         yield "stall", spike.stall_ms
-    yield from parts_of(spike.cause, spike.excess_ms - spike.stall_ms, timing)
+    yield from phases_of_excess(spike.cause, spike.excess_ms - spike.stall_ms, timing)
 
 
 def stamped_times(part: Part, count: int) -> Numbers:
-    """From the timestamps, where no time is printed and no row was thinned out."""
+    """Times from the timestamps, if no row was thinned out."""
     times = times_of(part.segment)
     return times if len(times) == count else np.full(count, np.nan)

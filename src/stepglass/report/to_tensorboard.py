@@ -2,18 +2,24 @@
 
     to_tensorboard(Path("out"), Path("events/out"))
 
-Reads run.jsonl as one story: what a resumed run did again stands for what it undid. Tags and times
-are those of `--log_to=tensorboard`.
+Reads run.jsonl as one story: what a resumed run did again replaces what stood there before. Tags
+and times are those of `--log_to=tensorboard`.
 """
 
 from pathlib import Path
 
 from stepglass.errors import ConfigError, LogError, os_reason
-from stepglass.loggers import packages
-from stepglass.loggers.tensorboard import TensorBoard
+from stepglass.loggers.tensorboard import PACKAGE, TensorBoard
 from stepglass.measure import run_log
+from stepglass.measure.records import (
+    CheckpointRecord,
+    EvalRecord,
+    IterRecord,
+    RunRecord,
+    record_from,
+)
 
-COUNTED = ("iter", "eval", "checkpoint")  # the records that hold numbers, each at an iteration
+COUNTED = (IterRecord, EvalRecord, CheckpointRecord)  # they have numbers, each at an iteration
 
 
 def to_tensorboard(source: Path, out: Path) -> int:
@@ -21,15 +27,15 @@ def to_tensorboard(source: Path, out: Path) -> int:
     how many numbers they hold.
     """
     path = source / "run.jsonl" if source.is_dir() else source
-    packages.load("tensorboard")
+    PACKAGE.load()
     try:
-        records = run_log.history(path)
+        found = [record_from(record) for record in run_log.history(path)]
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {os_reason(error)}") from error
     except (KeyError, TypeError) as error:
         raise LogError(f"{path}: expected a run log, found records without `iter`") from error
-    story = [record for record in records if record["kind"] not in COUNTED or has_step(record)]
-    if not any(record["kind"] in COUNTED for record in story):
+    story = [record for record in found if record is not None and has_known_step(record)]
+    if not any(isinstance(record, COUNTED) for record in story):
         raise LogError(f"{path}: expected a run log, found no iteration and no evaluation in it")
     try:
         if any(out.glob("*tfevents*")):
@@ -45,7 +51,8 @@ def to_tensorboard(source: Path, out: Path) -> int:
     return writer.num_scalars
 
 
-def has_step(record: run_log.Record) -> bool:
-    """Its iteration is one that TensorBoard can store."""
-    step = record.get("iter")
-    return type(step) is int and 0 <= step < 2**63
+def has_known_step(record: RunRecord) -> bool:
+    """False if its numbers belong to an iteration that TensorBoard cannot store."""
+    if not isinstance(record, COUNTED):
+        return True
+    return type(record.iter) is int and 0 <= record.iter < 2**63

@@ -1,9 +1,8 @@
-"""What runs there are, how they ended, and whether their checkpoints are whole.
+"""Which runs there are, how they ended, and whether their checkpoints are intact.
 
 Reads and never writes, needs no torch, and may be used while a run goes on.
 """
 
-import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -14,10 +13,12 @@ from typing import Any
 
 from stepglass import json_files, units
 from stepglass.errors import CheckpointError, ConfigError
+from stepglass.measure import run_log
+from stepglass.measure.records import EndRecord, parse_line
 from stepglass.run_dir import checkpoints, lock
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 
-DEPTH = 3  # folders below the one asked about
+DEPTH = 3  # levels of folders below the one that was named
 TAIL_BYTES = 1 << 16
 NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 ENDINGS = {
@@ -31,16 +32,16 @@ ENDINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunsConfig:
-    """Everything `stepglass runs` can be told."""
+class RunsConfig(Config):
+    """The settings of `stepglass runs`."""
 
-    verify: bool = setting(False, "read every checkpoint and hold it against its manifest")
+    verify: bool = setting(False, "read every checkpoint and compare it with its manifest")
 
     def used(self) -> list[str]:
         return ["verify"]
 
     def check(self) -> None:
-        """There is nothing to hold against anything."""
+        """No setting can contradict another: there is only one."""
 
 
 USAGE = "usage: stepglass runs [DIR] [--verify]\n"
@@ -56,19 +57,19 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
 
 
 def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
-    """Print every run in a folder. Raises CheckpointError if there is none, or one is damaged.
-    `say` has to make names and errors fit to print."""
+    """Print every run in a folder. Raises CheckpointError if there is none, or if a checkpoint is
+    damaged. Names and errors may contain any character: `say` has to make them fit to print."""
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         raise CheckpointError(f"{folder}: expected a folder, found {found}")
-    runs = list(find(folder))
+    runs = list(run_dirs_below(folder))
     if not runs:
         raise CheckpointError(f"{folder}: no runs here; train one with `stepglass train`")
     num_checkpoints = num_damaged = 0
     for run_dir in runs:
-        say(f"{run_dir}: {summary(run_dir)}")
+        say(f"{run_dir}: {run_summary(run_dir)}")
         best = None
-        with suppress(CheckpointError):  # the summary has said so
+        with suppress(CheckpointError):  # the summary has reported it
             best = checkpoints.best_path(run_dir)
         paths = checkpoints.committed(run_dir)
         for path in paths:
@@ -76,12 +77,12 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
             marks += ["best"] if path == best else []
             num_checkpoints += 1
             try:
-                size = checkpoints.verify(path) if verify else checkpoints.size(path)
+                size = checkpoints.verify(path) if verify else checkpoints.checkpoint_bytes(path)
                 marks += ["verified"] if verify else []
                 say(f"  {path.name}  {units.size(size):>9}  {', '.join(marks)}".rstrip())
             except CheckpointError as error:
                 if not path.exists():
-                    continue  # the run goes on, and has deleted it meanwhile
+                    continue  # the run goes on and has just deleted it
                 num_damaged += 1
                 say(f"  {path.name}    damaged  {error}")
     if num_damaged:
@@ -91,12 +92,12 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
         )
 
 
-def find(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
+def run_dirs_below(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
     """Run directories at or below a folder, in order of name. Symlinks are not followed."""
     try:
-        is_run = (folder / "run.jsonl").is_file() or bool(checkpoints.committed(folder))
+        is_run = (folder / run_log.NAME).is_file() or bool(checkpoints.committed(folder))
     except OSError:
-        return  # not ours to read
+        return  # we may not read it
     if is_run:
         yield folder
     if depth == 0:
@@ -107,17 +108,18 @@ def find(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
         return
     for name in children:
         if not (folder / name).is_symlink() and not (is_run and name == "ckpt"):
-            yield from find(folder / name, depth - 1)
+            yield from run_dirs_below(folder / name, depth - 1)
 
 
-def summary(run_dir: Path) -> str:
-    """How a run stands, in a line."""
-    last = last_records(run_dir / "run.jsonl")
+def run_summary(run_dir: Path) -> str:
+    """The state of a run, in one line."""
+    last = last_records(run_dir / run_log.NAME)
     owner = lock.owner_of(run_dir)
     if owner is not None:
         ending = f"running ({owner})"
-    elif "end" in last:
-        ending = ENDINGS.get(str(last["end"].get("reason")), "ended")
+    elif EndRecord.kind in last:
+        end = EndRecord.from_dict(last[EndRecord.kind])
+        ending = ENDINGS.get(str(end.reason), "ended")
     else:
         ending = "killed" if last else "no log"
     steps = [record["iter"] for record in last.values() if isinstance(record.get("iter"), int)]
@@ -142,22 +144,19 @@ def setting_of(run_dir: Path, key: str) -> Any:
 
 
 def last_records(path: Path) -> dict[str, dict[str, Any]]:
-    """The last record of each kind near the end of a log. An `end` that is followed by more is
-    none: the run was resumed."""
+    """The last record of each kind near the end of a log. An `end` that is followed by other
+    records does not count: the run was resumed."""
     last: dict[str, dict[str, Any]] = {}
     for line in tail(path).splitlines():
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and isinstance(record.get("kind"), str):
-            last.pop("end", None)
+        record = parse_line(line)
+        if record is not None:
+            last.pop(EndRecord.kind, None)
             last[record["kind"]] = record
     return last
 
 
 def tail(path: Path) -> bytes:
-    """The end of a file, or nothing where there is none to be read. A pipe is not waited for."""
+    """The end of a file, or nothing if it cannot be read. Does not wait for a pipe."""
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING)) as file:
             status = os.fstat(file.fileno())

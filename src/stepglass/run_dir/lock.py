@@ -59,20 +59,20 @@ class RunLock:
         os.pwrite(self._fd, self._written, 0)
 
     def name_run(self, run_id: str) -> None:
-        """Say which run it is for, once that is known."""
+        """Write down which run holds the lock, once that is known."""
         self._owner["run"] = run_id
         self._write_owner()
 
     def is_held(self) -> bool:
-        """True while the folder's LOCK is the file that is locked here, and says so: where a file
-        system has no locks, another run may have written into the same file."""
+        """True while the folder's LOCK is the file that is locked here and still names this
+        process: where a file system has no locks, another run may have written into the file."""
         there = self._folder.status(NAME)
         if there is None or not os.path.samestat(there, os.fstat(self._fd)):
             return False
         return os.pread(self._fd, len(self._written) + 1, 0) == self._written
 
     def take_again(self) -> None:
-        """After somebody deleted the file. Raises FileExistsError if it is there again."""
+        """Take the lock after the file was deleted. Raises FileExistsError if it is there again."""
         self._take(os.O_CREAT | os.O_EXCL)
 
     def release(self) -> None:
@@ -82,8 +82,8 @@ class RunLock:
 
 
 def _lock(fd: int) -> bool:
-    """Take the lock; False where the file system has none. Raises BlockingIOError if somebody has
-    it for longer than a moment: `owner_of` holds it for one."""
+    """Take the lock; False where the file system has no locks. Raises BlockingIOError if another
+    process keeps it: `owner_of` takes it for a moment, which is waited for."""
     if fcntl is None:
         return False
     for _ in range(10):
@@ -99,8 +99,8 @@ def _lock(fd: int) -> bool:
 
 
 def owner_of(run_dir: Path) -> str | None:
-    """Who trains in a run directory right now, or None. Looks without taking the lock for longer
-    than a moment."""
+    """The process that trains in a run directory right now, or None. The lock is taken only for a
+    moment."""
     if fcntl is None:
         return None
     try:
@@ -119,7 +119,7 @@ def owner_of(run_dir: Path) -> str | None:
 
 
 def describe_owner(folder: Folder) -> str:
-    """Whoever the LOCK in a folder names."""
+    """The process that the LOCK in a folder names."""
     try:
         fd = os.open(folder.at(NAME), os.O_RDONLY | SAFE_FLAGS, dir_fd=folder.fd)
     except OSError:

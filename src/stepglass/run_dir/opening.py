@@ -1,4 +1,4 @@
-"""The run directory: made, locked, and cleared: an earlier run is moved aside, never mixed with."""
+"""Opening a run directory: it is made and locked, and an earlier run in it is moved aside."""
 
 import os
 import stat
@@ -7,11 +7,10 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from stepglass import json_files
 from stepglass.errors import ConfigError, os_reason
-from stepglass.files import FileOps, Folder
+from stepglass.files import FileOps, Folder, remove_stale
 from stepglass.measure import run_log
-from stepglass.run_dir import checkpoints, lock
+from stepglass.run_dir import checkpoints, commit, lock
 from stepglass.run_dir.folder import RunFolder
 from stepglass.settings.train import TrainConfig
 
@@ -37,8 +36,8 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, say: Say) -> RunFolder:
         if not run.is_guarded:
             say(f"note: {run_dir} cannot be locked: start no second run there")
         try:
-            checkpoints.sweep(FileOps(), run.folder)
-            json_files.remove_stale(run.folder, REPLACED)
+            commit.sweep(FileOps(), run.folder)
+            remove_stale(run.folder, REPLACED)
             if cfg.init_from == "scratch":
                 if cfg.eval_only and checkpoints.committed(run_dir):
                     raise ConfigError(
@@ -56,7 +55,7 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, say: Say) -> RunFolder:
 
 
 def _open_without_links(run_dir: Path) -> Folder:
-    """The folder, if all that a run would write in it is what it would have written itself."""
+    """The folder, if nothing in it would send what a run writes elsewhere."""
     folder = Folder.open(run_dir)
     for name in (*RUN_FILES, lock.NAME):
         status = folder.status(name)
@@ -77,7 +76,7 @@ def _open_without_links(run_dir: Path) -> Folder:
 
 
 def remove_unused(run_dir: Path) -> None:
-    """Take away a folder that was made for a run which could not begin, if it holds nothing."""
+    """Remove a folder that was made for a run which could not begin, if it holds nothing."""
     with suppress(OSError), Folder.open(run_dir) as folder:  # it is empty, and may stay
         log = folder.status(run_log.NAME)
         is_empty = log is None or (stat.S_ISREG(log.st_mode) and log.st_size == 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from stepglass.errors import ConfigError
-from stepglass.hardware import device
+from stepglass.hardware import choose
 from stepglass.models.decoding import Draw, generate
 from stepglass.process import StopRequest
 from stepglass.sample.load import Sampler, load_run
@@ -28,7 +28,7 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
             f"{[*words, *(['--out_dir'] if 'out_dir' in given else [])]}"
         )
     cfg: SampleConfig = SETTINGS.build(given)
-    kind, _ = device.pick_type(cfg.device)
+    kind, _ = choose.pick_type(cfg.device)
     if cfg.dtype not in ("auto", "float32") or cfg.compile:
         note("note: sampling is in float32 and not compiled")
     run_dir = Path(words[0] if words else cfg.out_dir)

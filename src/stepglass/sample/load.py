@@ -11,7 +11,7 @@ from stepglass.data import dataset, tokenizer
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import CheckpointError
 from stepglass.models import registry
-from stepglass.models.registry import Model
+from stepglass.models.model import Model
 from stepglass.run_dir import checkpoints
 
 # Bytes that the tables of positions may take: they are no weights, and nothing else bounds them.
@@ -61,7 +61,7 @@ def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
     allocated.
     """
     try:
-        config = registry.from_record(snapshot.state["model_config"])
+        config = registry.shape_from_record(snapshot.state["model_config"])
         stored = sum(tensor.numel() for tensor in snapshot.model.values())
         if config.num_params() != stored or config.n_layer > len(snapshot.model):
             raise ValueError(f"{stored} weights for a model of {config.num_params()}")
@@ -71,6 +71,6 @@ def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
         raise CheckpointError(
             f"{path}: expected a model's shape, found a problem: {error}"
         ) from error
-    model = registry.build(config)
+    model = registry.model_of(config)
     tensors.load_model(model, snapshot.model, str(path))
     return model

@@ -9,7 +9,7 @@ from stepglass.data import sources
 from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import generate
-from stepglass.models.registry import Model
+from stepglass.models.model import Model
 
 
 def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:

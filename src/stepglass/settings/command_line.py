@@ -13,16 +13,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stepglass import json_files
 from stepglass.errors import ConfigError, file_kind, os_reason
-from stepglass.settings import nanogpt_file
+from stepglass.files import read_regular
+from stepglass.settings.nanogpt_defaults import NANOGPT
+from stepglass.settings.nanogpt_file import read_nanogpt_file
 from stepglass.settings.schema import Given
-from stepglass.settings.train import MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
+from stepglass.settings.train import DEFAULT_OPTIMIZER, MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
 
 SavedSettings = Callable[[Path], dict[str, Given]]  # those of a run directory
 
-# A config file has one or two kB. What is much larger is none, and Python's parser needs up to the
-# square of its size: for 100 kB of `import a.a.a`, 2.6 GB.
+# A config file has one or two kB. A much larger file is something else, and Python's parser needs
+# up to the square of its size: for 100 kB of `import a.a.a`, 2.6 GB.
 MAX_CONFIG_BYTES = 32_000
 # Texts and comments of TOML. One without an end goes to the end of its line, or of the file.
 TOML_TEXT = re.compile(
@@ -82,16 +83,14 @@ def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
     """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
     text = _text_of(path)
     if path.suffix == ".py":
-        defaults = {name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()}
-        names = defaults | nanogpt_file.DEFAULTS | known
-        values = nanogpt_file.read(text, str(path), names, TRAIN_SETTINGS)
+        values = read_nanogpt_file(text, str(path), NANOGPT | known, TRAIN_SETTINGS)
     else:
         values = read_toml(text, str(path))
     return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
 
 
 def _text_of(path: Path) -> str:
-    """A config file's text. What is no file is neither waited for nor read."""
+    """A config file's text. Pipes and devices are neither waited for nor read."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -101,7 +100,7 @@ def _text_of(path: Path) -> str:
                 f"{path}: expected a config file under {MAX_CONFIG_BYTES // 1000} kB, found "
                 f"{status.st_size} bytes"
             )
-        return json_files.read_regular(path, MAX_CONFIG_BYTES).decode("utf-8-sig")
+        return read_regular(path, MAX_CONFIG_BYTES).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: expected a config file, found nothing") from error
     except OSError as error:
@@ -168,7 +167,7 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
 
 
 def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
-    """What config files say of the model of a run that is resumed, and that is not so."""
+    """Warnings of model settings in config files that differ from those of the run resumed."""
     return [
         f"{item.place}: {key}={item.value!r} is not used: the run has {getattr(config, key)!r}"
         for key, item in command.files.items()
@@ -183,8 +182,10 @@ def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None
         key: saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
         for key in (*MODEL_KEYS, "recipe")
     }
-    by_itself = {"recipe": stored["recipe"]}  # what `auto` stands for
-    by_itself["optimizer"] = "muon" if stored["model"] == "modern" else "adamw"
+    by_itself = {  # what `auto` stands for
+        "recipe": stored["recipe"],
+        "optimizer": DEFAULT_OPTIMIZER[stored["model"]],
+    }
     for key, found in stored.items():
         asked = command.flags[key].value if key in command.flags else found
         if asked != found and {asked, found} != {"auto", by_itself.get(key)}:

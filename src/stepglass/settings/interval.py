@@ -1,4 +1,4 @@
-"""How often to save, as a setting: every so many iterations, every so often, or `auto`."""
+"""The `checkpoint_interval` setting: a number of iterations, a duration, or `auto`."""
 
 import re
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ UNITS_S = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True)
 class Interval:
-    """One of the two, or neither: `auto`."""
+    """How often to save: one of the two, or neither for `auto`."""
 
     iters: int | None = None
     seconds: float | None = None
 
 
-def parse(value: int | str) -> Interval:
+def parse_interval(value: int | str) -> Interval:
     """A `checkpoint_interval`.
 
-    >>> parse(500), parse("10m").seconds, parse("auto")
+    >>> parse_interval(500), parse_interval("10m").seconds, parse_interval("auto")
     (Interval(iters=500, seconds=None), 600.0, Interval(iters=None, seconds=None))
     """
     if value == "auto":

@@ -7,10 +7,10 @@ from stepglass.errors import ConfigError
 LOGGERS = ("tensorboard", "wandb", "trackio")
 
 
-def parse(log_to: str) -> list[str]:
+def parse_log_to(log_to: str) -> list[str]:
     """The names in a `log_to` setting.
 
-    >>> parse("wandb, tensorboard"), parse("")
+    >>> parse_log_to("wandb, tensorboard"), parse_log_to("")
     (['wandb', 'tensorboard'], [])
     """
     names = list(dict.fromkeys(name for part in log_to.split(",") if (name := part.strip())))

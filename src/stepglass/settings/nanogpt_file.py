@@ -54,21 +54,11 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
 }
 
 
-# What a name means in one of nanoGPT's files where our default is another.
-DEFAULTS = {
-    "eval_interval": 2000,
-    "always_save_checkpoint": True,
-    "device": "cuda",
-    "dtype": "bfloat16",
-    "compile": True,
-}
-
-
 class _Refused(Exception):
     """An expression this reader does not evaluate."""
 
 
-def read(
+def read_nanogpt_file(
     text: str, path: str, known: dict[str, Any], settings: Settings
 ) -> dict[str, tuple[Any, str]]:
     """The settings a file assigns, each with the place it was assigned at."""

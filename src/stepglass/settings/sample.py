@@ -1,16 +1,15 @@
-"""What sampling can be told."""
+"""The settings of `stepglass sample`."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from stepglass.errors import ConfigError
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleConfig:
-    """Everything `stepglass sample` can be told."""
+class SampleConfig(Config):
+    """All settings of `stepglass sample`."""
 
     out_dir: str = setting(
         "out",
@@ -38,9 +37,6 @@ class SampleConfig:
         "auto", "taken from nanoGPT's command lines; sampling is in float32"
     )
     compile: bool = setting(False, "taken from nanoGPT's command lines; nothing is compiled")
-
-    def used(self) -> list[str]:
-        return [field.name for field in dataclasses.fields(self)]
 
     def check(self) -> None:
         if self.start and self.prompt != "\n":

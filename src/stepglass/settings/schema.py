@@ -1,7 +1,7 @@
 """A frozen dataclass is the one source of a command's settings: names, types, defaults and help.
 
     @dataclass(frozen=True, kw_only=True)
-    class Config:
+    class TrainConfig(Config):
         batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
 
 From it come the parsing of `--key=value`, the checks, `--help`, and the tables in docs/config.md.
@@ -35,7 +35,7 @@ def setting(
     is_path: bool = False,
 ) -> Any:
     """A dataclass field with help and, for numbers, the range that is allowed when it is used. In a
-    path, `~` is the home folder: shells leave it alone behind a `=`."""
+    path, `~` is the home folder: shells do not replace it behind a `=`."""
     return dataclasses.field(
         default=default,
         metadata={
@@ -48,9 +48,21 @@ def setting(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings of a command. Each command has its own, with a `setting` for every field."""
+
+    def used(self) -> list[str]:
+        """The settings that this command will use: only their ranges are checked."""
+        return [field.name for field in dataclasses.fields(self)]
+
+    def check(self) -> None:
+        """Raise ConfigError for settings that do not go together."""
+
+
 @dataclass(frozen=True)
 class Given:
-    """A value somebody gave, and where: the place stands at the front of any error about it."""
+    """A value and the place where it was given: an error about it begins with the place."""
 
     value: Any
     place: str
@@ -70,12 +82,14 @@ def expected(kind: Any) -> str:
     return " or ".join(expected(part) for part in typing.get_args(kind))
 
 
-def convert(value: Any, kind: Any) -> Any:
+def convert_value(value: Any, kind: Any) -> Any:
     """Turn text from a command line, or a value from a file, into a setting's type; else
     ValueError.
 
-    >>> convert("1", float), convert("False", bool), convert(3, float), convert("a=b", str)
-    (1.0, False, 3.0, 'a=b')
+    >>> convert_value("1", float), convert_value("False", bool)
+    (1.0, False)
+    >>> convert_value(3, float), convert_value("a=b", str)
+    (3.0, 'a=b')
     """
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) in (
         typing.Union,
@@ -83,7 +97,7 @@ def convert(value: Any, kind: Any) -> Any:
     ):
         for part in typing.get_args(kind):
             try:
-                return convert(value, part)
+                return convert_value(value, part)
             except ValueError:
                 continue
         raise ValueError
@@ -125,7 +139,7 @@ def _takes_text(kind: Any) -> bool:
 class Settings:
     """The settings of one dataclass: look-up, parsing, help."""
 
-    def __init__(self, config: type) -> None:
+    def __init__(self, config: type[Config]) -> None:
         self._config = config
         self._fields = {field.name: field for field in dataclasses.fields(config)}
         self._kinds = typing.get_type_hints(config)
@@ -154,7 +168,7 @@ class Settings:
                 raise ValueError
             if self._fields[key].metadata["is_path"] and isinstance(value, str):
                 value = os.path.expanduser(value)
-            return Given(convert(value, kind), place)
+            return Given(convert_value(value, kind), place)
         except (ValueError, OverflowError):
             raise ConfigError(
                 f"{place}: {key} expects {expected(kind)}, found {shown(value)}"
@@ -197,7 +211,7 @@ class Settings:
             if not takes_bool:
                 return rest.pop(0)
             try:
-                convert(rest[0], kind)
+                convert_value(rest[0], kind)
             except ValueError:
                 return "True"
             return rest.pop(0)
@@ -206,7 +220,7 @@ class Settings:
         raise ConfigError(f"--{key} expects {expected(kind)}, found nothing; write --{key}=VALUE")
 
     def build(self, given: dict[str, Given]) -> Any:
-        """The dataclass, with ranges checked for the settings it says it uses."""
+        """The dataclass, with the ranges of all settings checked that it uses."""
         config = self._config(**{key: item.value for key, item in given.items()})
         for key in config.used():
             value = getattr(config, key)

@@ -1,17 +1,16 @@
-"""What a training run can be told.
+"""The settings of `stepglass train`.
 
-Names and defaults are nanoGPT's, but for the model, its optimizer and when to evaluate; where a
-meaning is a trap, the help says what we do.
+Names and defaults are nanoGPT's, but for the model, its optimizer, and when to evaluate and save.
+Where the meaning of a name is a trap, its help says what it does here.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from stepglass.errors import ConfigError
 from stepglass.settings import interval
-from stepglass.settings import log_to as log_to_setting
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.log_to import parse_log_to
+from stepglass.settings.schema import Config, Settings, setting
 
 MODEL_KEYS = (
     "model",
@@ -25,7 +24,8 @@ MODEL_KEYS = (
     "tie_weights",
     "optimizer",
 )
-# Change one of these in mid-run and it goes on, but not as the unbroken run would have.
+DEFAULT_OPTIMIZER = {"modern": "muon", "gpt2": "adamw"}  # of each model
+# A run goes on if one of these is changed, but not as the unbroken run would have.
 EXACT_KEYS = (
     "gradient_accumulation_steps",
     "batch_size",
@@ -52,13 +52,13 @@ MAX_DECAY = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """Everything `stepglass train` can be told."""
+class TrainConfig(Config):
+    """All settings of `stepglass train`."""
 
     out_dir: str = setting("out", "the run directory: log, checkpoints, settings", is_path=True)
     eval_interval: int | Literal["auto"] = setting(
         "auto",
-        "evaluate every so many iterations, and at the end; auto: as often as eval_budget allows",
+        "iterations between evaluations, with one at the end; auto: as often as eval_budget allows",
         minimum=1,
     )
     eval_budget: float = setting(
@@ -71,7 +71,7 @@ class TrainConfig:
         minimum=0,
     )
     log_interval: int = setting(
-        1, "print every so many iterations; the run log has all of them", minimum=1
+        1, "iterations between printed lines; the run log has all of them", minimum=1
     )
     eval_iters: int = setting(
         200,
@@ -82,7 +82,7 @@ class TrainConfig:
     eval_only: bool = setting(False, "evaluate once and stop")
     sample_tokens: int = setting(
         0,
-        "at every evaluation, write so many tokens of text into the run log, for its page; 0: none",
+        "tokens of text to write into the run log at every evaluation, for its page; 0: none",
         minimum=0,
     )
     always_save_checkpoint: bool = setting(
@@ -92,12 +92,12 @@ class TrainConfig:
     )
     checkpoint_interval: int | str = setting(
         "auto",
-        "save every so many iterations (500) or every so often (90s, 10m, 2h); auto: at most 2 "
+        "iterations (500) or time (90s, 10m, 2h) between two saves; auto: at most 2 "
         "minutes of work at risk, stalls under 1 % of the time",
     )
     keep_last: int = setting(2, "checkpoints to keep beside the best one", minimum=2)
     keep_every: int = setting(
-        0, "save at every so many iterations and never delete those; 0: none", minimum=0
+        0, "save at every multiple of this and never delete those; 0: none", minimum=0
     )
     init_from: str = setting(
         "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
@@ -161,7 +161,9 @@ class TrainConfig:
         0.02, "Muon's peak learning rate; follows the same schedule", above=0, maximum=MAX_RATE
     )
     muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
-    max_iters: int = setting(600_000, "exactly so many updates (nanoGPT does one more)", minimum=0)
+    max_iters: int = setting(
+        600_000, "the exact number of updates (nanoGPT does one more)", minimum=0
+    )
     weight_decay: float = setting(
         0.1, "decay of matrices and embeddings", minimum=0, maximum=MAX_DECAY
     )
@@ -201,15 +203,13 @@ class TrainConfig:
     )
 
     def used(self) -> list[str]:
-        """The settings this run will use: only these are held to their ranges."""
         schedule = {"warmup_iters", "lr_decay_iters", "cooldown_iters", "min_lr"}
         unused = set() if self.decay_lr else schedule
         if not self.uses_muon:
             unused |= {"muon_lr", "muon_momentum"}
-        return [field.name for field in dataclasses.fields(self) if field.name not in unused]
+        return [name for name in super().used() if name not in unused]
 
     def check(self) -> None:
-        """Hold settings against each other."""
         if self.n_embd % self.n_head:
             raise ConfigError(
                 f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
@@ -234,13 +234,13 @@ class TrainConfig:
         for key in ("n_kv_head", "n_inner"):
             if self.model == "gpt2" and getattr(self, key):
                 raise ConfigError(f"{key} is for --model=modern; leave it out")
-        interval.parse(self.checkpoint_interval)
-        log_to_setting.parse(self.log_to)
+        interval.parse_interval(self.checkpoint_interval)
+        parse_log_to(self.log_to)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
 
     def _check_rates(self) -> None:
-        """The other rates go with learning_rate: where that rises to min_lr, they rise as much."""
+        """The other rates follow learning_rate: where that rises to min_lr, they rise as much."""
         rises = max(1.0, self.min_lr / self.learning_rate) if self.decay_lr else 1.0
         peaks = {"embedding_lr": self.embedding_lr} | (
             {"muon_lr": self.muon_lr} if self.uses_muon else {}
@@ -255,11 +255,12 @@ class TrainConfig:
 
     @property
     def uses_muon(self) -> bool:
-        return self.optimizer == "muon" or (self.optimizer == "auto" and self.model == "modern")
+        chosen = DEFAULT_OPTIMIZER[self.model] if self.optimizer == "auto" else self.optimizer
+        return chosen == "muon"
 
     @property
     def logger_names(self) -> list[str]:
-        names = log_to_setting.parse(self.log_to)
+        names = parse_log_to(self.log_to)
         return [*names, "wandb"] if self.wandb_log and "wandb" not in names else names
 
     @property

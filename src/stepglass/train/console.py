@@ -1,22 +1,30 @@
 """What a person sees while a run goes on.
 
-Plain lines, nanoGPT's and ours beside them, whenever the output is not a terminal: tools made for
-nanoGPT's log read them. On a terminal the iteration lines become a progress bar with the ledger
-beneath it; its remaining time counts evaluations and checkpoints in, because it is measured on
-the wall clock.
+Where the output is not a terminal, plain lines are printed: nanoGPT's, which tools made for its log
+can read, and ours beside them. On a terminal a progress bar with the ledger beneath it takes the
+place of the iteration lines. Its remaining time includes evaluations and checkpoints, because it is
+measured on the wall clock.
 
-Records come in, text goes out: nothing is computed here that the run log does not have.
+Records come in, text goes out: nothing is computed here that the run log does not have. The texts
+that `explain` reads back are made in measure/console_lines.py.
 """
 
 import os
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from stepglass import units
-from stepglass.measure import ledger
 from stepglass.measure.clock import Lap
+from stepglass.measure.console_lines import (
+    evaluation_line,
+    iteration_line,
+    losses_line,
+    saved_line,
+)
+from stepglass.measure.ledger import ledger_lines, ledger_rows
+from stepglass.measure.records import Background, CheckpointRecord, EvalRecord, IterRecord
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -36,7 +44,7 @@ class Console:
         self._started = 0.0
 
     def say(self, line: str) -> None:
-        """A line of its own, whatever is in it."""
+        """Print a text as one line, whatever is in it."""
         line = units.one_line(line)
         try:
             if self._live is not None:
@@ -47,7 +55,7 @@ class Console:
             self._fall_silent()
 
     def _fall_silent(self) -> None:
-        """Whoever read along has left; the run log has everything."""
+        """Nobody reads the output any more. The run log has everything."""
         self.stop_progress()
         self._stream = open(os.devnull, "w")  # noqa: SIM115
 
@@ -71,20 +79,21 @@ class Console:
                 live.stop()
 
     def iteration(
-        self, record: dict[str, Any], step_ms: float, is_logged: bool, total: Lap
+        self,
+        record: IterRecord,
+        step_ms: float,
+        is_logged: bool,
+        total: Lap,
     ) -> None:
         """One training iteration."""
-        text = (
-            f"iter {record['iter']}: loss {units.loss(record['loss'])}, "
-            f"time {units.milliseconds(step_ms)}, mfu {units.percent(record['mfu'])}"
-        )
+        text = iteration_line(record, step_ms)
         if self._live is None:
             if is_logged:
                 self.say(text)
         elif time.perf_counter() - self._last_refresh >= REFRESH_S:
             self._last_refresh = time.perf_counter()
             try:
-                self._draw(record["iter"] + 1, text, total)
+                self._draw(record.iter + 1, text, total)
             except OSError:
                 self._fall_silent()
 
@@ -97,7 +106,7 @@ class Console:
         left_ms = elapsed_ms / (done - self._first_iter) * (self._last_iter - done)
         filled = BAR_WIDTH * done // max(self._last_iter, 1)
         shares = "  ".join(
-            f"{row.phase} {units.percent(row.share, 1)}" for row in ledger.rows(total) if row.ms > 0
+            f"{row.phase} {units.percent(row.share, 1)}" for row in ledger_rows(total) if row.ms > 0
         )
         self._live.update(
             Group(
@@ -108,32 +117,13 @@ class Console:
             refresh=True,
         )
 
-    def evaluation(self, record: dict[str, Any]) -> None:
-        """nanoGPT's line, and what it hides: what the evaluation cost and how sure it is."""
-        step, val = record["iter"], units.loss(record["val_loss"])
-        self.say(f"step {step}: train loss {units.loss(record['train_loss'])}, val loss {val}")
-        self.say(
-            f"eval {step}: {units.duration(record['wall_ms'])}, val loss {val} ± "
-            f"{units.loss(record['val_se'])} "
-            f"({record['windows']} windows)"
-        )
+    def evaluation(self, record: EvalRecord) -> None:
+        self.say(losses_line(record))
+        self.say(evaluation_line(record))
 
-    def checkpoint(self, record: dict[str, Any]) -> None:
-        best = ", the best so far" if record["is_best"] else ""
-        background = f", written in background {units.duration(record['background_ms'])}"
-        self.say(
-            f"checkpoint {record['iter']}: stalled {units.duration(record['stall_ms'])}"
-            f"{background if record['background_ms'] else ''}, {units.size(record['bytes'])}{best}"
-        )
+    def checkpoint(self, record: CheckpointRecord) -> None:
+        self.say(saved_line(record))
 
-    def ledger(self, total: Lap, beside: dict[str, Any]) -> None:
-        self.say("where the time went:")
-        for line in ledger.table(total):
+    def ledger(self, total: Lap, background: Background) -> None:
+        for line in ledger_lines(total, background):
             self.say(line)
-        failed = f", {beside['failed_saves']} failed" if beside["failed_saves"] else ""
-        if beside["saves"] or failed:
-            self.say(
-                f"  beside it, in the background: "
-                f"{units.duration(beside['checkpoint_writer_ms'])} of writing checkpoints "
-                f"({beside['saves']} saved{failed})"
-            )

@@ -1,8 +1,8 @@
-"""When to evaluate: every so many iterations, or as often as a share of the run's time allows.
+"""When to evaluate: after a number of iterations, or as often as a share of the run's time allows.
 
-`auto` divides the time it may take by what one evaluation takes, and spreads so many evenly over
-the run, at round numbers, the last one at the end. Before the first, an evaluation's time is
-guessed from that of an iteration; afterwards it is known.
+`auto` divides the time that evaluations may take by the time of one, and spreads that many evenly
+over the run, at round numbers, the last one at the end. Before the first evaluation, its time is
+estimated from that of an iteration; afterwards it is known.
 """
 
 import math
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from stepglass import units
 
 LOOK_AT = 10  # iterations until one's time is known well enough
-FORWARD_SHARE = 0.4  # of an iteration's time; the rest is the way back and the update
-MOST = 200  # in a run: each may be the best so far, and saved
+FORWARD_SHARE = 0.4  # of an iteration's time; the rest is the backward pass and the update
+MOST = 200  # evaluations in a run: each may be the best so far, and be saved
 ROUND = (1.0, 2.0, 2.5, 5.0)
 
 

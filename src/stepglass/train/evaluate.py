@@ -4,20 +4,26 @@ Random batches make two evaluations differ by luck; fixed windows cancel that. T
 choice come from a generator of their own, so evaluating never changes what is trained on next.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from stepglass.data.dataset import Dataset, TokenFile, as_tensors
+from stepglass.data.dataset import Dataset, as_tensors
+from stepglass.data.token_file import TokenFile
+from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
-from stepglass.models.registry import Shape
+from stepglass.measure.event_details import SampleEvent
+from stepglass.measure.records import EvalRecord
+from stepglass.models.model import Shape
+from stepglass.sample.text import short_text
 from stepglass.settings.train import TrainConfig
-
-Score = Callable[[Tensor, Tensor], Tensor]  # a batch on the host -> the mean loss of each row
+from stepglass.train.engines.engine import Engine
+from stepglass.train.eval_schedule import EvalSchedule
+from stepglass.train.run import Run
 
 CPU_LOGITS = 1 << 24
 CPU_TOKENS = 8192  # at once: 512 to 16384 take the same time, within noise
@@ -25,10 +31,13 @@ CPU_TOKENS = 8192  # at once: 512 to 16384 take the same time, within noise
 
 @dataclass(frozen=True)
 class Windows:
-    """Where the windows of every evaluation start, chosen once for a run."""
+    """What every evaluation of a run reads: where its windows start, and how many go at once."""
 
+    data: Dataset
     train: "np.ndarray[Any, Any]"
     val: "np.ndarray[Any, Any]"
+    block_size: int
+    rows: int  # windows in a batch
 
 
 @dataclass(frozen=True)
@@ -40,21 +49,24 @@ class Evaluation:
     val_se: float | None
     windows: int
 
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.val_loss + self.train_loss)
 
-def choose_windows(data: Dataset, cfg: TrainConfig) -> Windows:
+
+def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device) -> Windows:
     """`eval_iters` batches of each split, or all of it. A target is for all of validation."""
     count = cfg.eval_iters * cfg.batch_size
     all_of_val = len(data.val) if cfg.target_val_loss else count
-    return Windows(
-        data.eval_windows(data.train, cfg.seed, count, cfg.block_size),
-        data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size),
-    )
+    train = data.eval_windows(data.train, cfg.seed, count, cfg.block_size)
+    val = data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size)
+    rows = rows_at_once(max(len(train), len(val), 1), cfg, shape, device)
+    return Windows(data, train, val, cfg.block_size, rows)
 
 
-def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Device) -> int:
-    """As many windows in a batch as fit: nothing is kept for a way back. A CPU has them pass
-    through its caches instead."""
-    most = max(len(windows.train), len(windows.val), 1)
+def rows_at_once(most: int, cfg: TrainConfig, shape: Shape, device: Device) -> int:
+    """As many windows in a batch as fit in memory: nothing is kept for a backward pass. On a CPU
+    fewer are faster, because they stay in its caches."""
     if device.type == "cpu":
         tokens = min(CPU_TOKENS, CPU_LOGITS // shape.vocab_size)
         return min(most, max(device.replicas, tokens // cfg.block_size))
@@ -66,20 +78,15 @@ def rows_at_once(windows: Windows, cfg: TrainConfig, shape: Shape, device: Devic
 
 
 def evaluate(
-    score: Score,
-    data: Dataset,
-    windows: Windows,
-    cfg: TrainConfig,
-    rows: int,
-    device: Device,
-    is_stopping: Callable[[], bool],
+    engine: Engine, windows: Windows, is_stopping: Callable[[], bool]
 ) -> Evaluation | None:
     """Score both splits, or give up (None) when the run is asked to stop."""
-    train, val = (
-        _losses(score, split, offsets, cfg.block_size, rows, device, is_stopping)
-        for split, offsets in ((data.train, windows.train), (data.val, windows.val))
-    )
-    if train is None or val is None:
+    data = windows.data
+    train = _losses(engine, data.train, windows.train, windows, is_stopping)
+    if train is None:
+        return None
+    val = _losses(engine, data.val, windows.val, windows, is_stopping)
+    if val is None:
         return None
     spread = float(val.std()) / len(val) ** 0.5 if len(val) > 1 else None
     return Evaluation(float(train.mean()), float(val.mean()), spread, len(val))
@@ -87,36 +94,57 @@ def evaluate(
 
 @torch.inference_mode()
 def _losses(
-    score: Score,
+    engine: Engine,
     split: TokenFile,
     offsets: "np.ndarray[Any, Any]",
-    block_size: int,
-    rows: int,
-    device: Device,
+    windows: Windows,
     is_stopping: Callable[[], bool],
 ) -> torch.Tensor | None:
     """The mean loss of each window, in double precision on the host."""
     scores = []
-    for start in range(0, len(offsets), rows):
+    for start in range(0, len(offsets), windows.rows):
         if is_stopping():
             return None
-        # The last batch is filled up: a compiled model would compile again for a smaller one.
-        batch = offsets[start : start + rows]
-        if device.compile:
-            batch = np.resize(batch, rows)
-        x, y = as_tensors(split.windows(batch, block_size + 1))
-        scores.append(score(x, y))
+        batch = offsets[start : start + windows.rows]
+        if engine.device.compile:
+            # The last batch is filled up: a compiled model would compile again for a smaller one.
+            batch = np.resize(batch, windows.rows)
+        x, y = as_tensors(split.windows(batch, windows.block_size + 1))
+        scores.append(engine.score(x, y))
     return torch.cat(scores)[: len(offsets)].cpu().double()  # the only wait for the device
 
 
-def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
-    """The mean loss of each row of a batch, which is on the host. Call it in inference mode, the
-    inputs made there too: a compiled model would otherwise be compiled twice."""
-    model.eval()
-    try:
-        with device.autocast():
-            _, loss = model(device.send(x), device.send(y), reduction="none")
-    finally:
-        model.train()
-    mean: Tensor = loss.float().view(len(x), -1).mean(dim=1)
-    return mean
+@dataclass
+class Evaluations:
+    """The evaluations of a run: when they are due, and what is written down about each."""
+
+    run: Run
+    windows: Windows
+    schedule: EvalSchedule
+    tokenizer: Tokenizer | None  # set if a sample of text is kept with each
+
+    def is_due(self, step: int) -> bool:
+        return self.schedule.is_due(step, self.run.iter_ms())
+
+    def sample(self) -> str | None:
+        """What the model writes by now, if the run keeps that. Changes no shared generator."""
+        if self.tokenizer is None:
+            return None
+        run = self.run
+        return short_text(run.engine.model, self.tokenizer, run.cfg.sample_tokens, run.stop.is_set)
+
+    def record(self, result: Evaluation, wall_ms: float, text: str | None) -> None:
+        """Log and print an evaluation of the weights as they are now."""
+        run = self.run
+        run.state.evaluated_at, run.last_val_loss = run.state.step, result.val_loss
+        record = EvalRecord(iter=run.state.step, wall_ms=wall_ms, **asdict(result))
+        run.log.write(record)
+        if text is not None:
+            run.event(SampleEvent(text=text))
+        run.console.evaluation(record)
+        self.schedule.measured(wall_ms)
+        iter_ms = run.iter_ms()
+        if iter_ms is not None and not run.cfg.eval_only:
+            cost = self.schedule.cost(iter_ms)
+            if cost is not None:
+                run.say_once("cost of evaluations", cost)

@@ -1,58 +1,17 @@
-"""The optimizer and the learning rate.
+"""The optimizer: which weights it updates how, and at which rates.
 
 AdamW for everything, as nanoGPT has it, or Muon for the matrices inside the blocks and AdamW for
-the rest: embeddings, head and vectors. The rate is a pure function of the iteration, so a resumed
-run has nothing to restore.
+the rest: embeddings, head and vectors.
 """
 
-import inspect
-import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from stepglass.models.registry import Model
+from stepglass.models.model import Model
 from stepglass.settings.train import TrainConfig
-
-# -- the learning rate --------------------------------------------------------------------------
-
-
-def lr_at(step: int, cfg: TrainConfig) -> float:
-    """Linear warm-up, then `cosine` (nanoGPT's) from `learning_rate` down to `min_lr`, or
-    `trapezoid`: flat, and linear down over the last `cooldown_iters`.
-    """
-    if not cfg.decay_lr:
-        return cfg.learning_rate
-    if step < cfg.warmup_iters:
-        return cfg.learning_rate * (step + 1) / (cfg.warmup_iters + 1)
-    if step >= cfg.lr_decay_iters:
-        return cfg.min_lr
-    if cfg.lr_schedule == "cosine":
-        progress = (step - cfg.warmup_iters) / (cfg.lr_decay_iters - cfg.warmup_iters)
-        share = 0.5 * (1.0 + math.cos(math.pi * progress))
-    else:
-        length = min(cfg.cooldown_iters, cfg.lr_decay_iters - cfg.warmup_iters)
-        share = min(1.0, (cfg.lr_decay_iters - step) / length) if length else 1.0
-    return cfg.min_lr + share * (cfg.learning_rate - cfg.min_lr)
-
-
-def odd_about_schedule(cfg: TrainConfig) -> list[str]:
-    """What nanoGPT does without a word, and hardly anybody means."""
-    found = []
-    if cfg.decay_lr and cfg.min_lr > cfg.learning_rate:
-        found.append(
-            f"min_lr={cfg.min_lr:g} is above learning_rate={cfg.learning_rate:g}: the rate rises "
-            "where it should fall; --decay_lr=False keeps it as it is"
-        )
-    if cfg.decay_lr and cfg.warmup_iters > cfg.lr_decay_iters:
-        found.append(
-            f"warmup_iters={cfg.warmup_iters} is above lr_decay_iters={cfg.lr_decay_iters}: the "
-            f"rate climbs until iteration {cfg.warmup_iters}; --warmup_iters="
-            f"{cfg.lr_decay_iters // 10} is usual"
-        )
-    return found
+from stepglass.train.muon import MuonAdamW
 
 
 def set_lr(optimizer: torch.optim.Optimizer, lr: float, cfg: TrainConfig) -> None:
@@ -62,24 +21,23 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float, cfg: TrainConfig) -> Non
         group["lr"] = lr if peak is None else peak * lr / cfg.learning_rate
 
 
-# -- the optimizer ------------------------------------------------------------------------------
-
-
-def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> "MuonAdamW":
-    """Matrices and embeddings decay, vectors (norms, biases) do not. AdamW is one fused pass where
-    there is one.
+def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> MuonAdamW:
+    """Matrices and embeddings decay, vectors (norms, biases) do not. Muon is for the matrices in
+    the blocks: embeddings and the head have one row per token, and are not linear maps. AdamW is
+    one fused pass where there is one.
     """
+    shape = model.config
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     inner = {
         name: p
         for name, p in named.items()
-        if cfg.uses_muon and p.dim() == 2 and is_inside_a_block(name)
+        if cfg.uses_muon and p.dim() == 2 and name.startswith(shape.block_prefix)
     }
     is_tied = "lm_head.weight" not in named
     tables = {
         name: p
         for name, p in named.items()
-        if cfg.embedding_lr and not is_tied and is_token_table(name)
+        if cfg.embedding_lr and not is_tied and name == shape.token_table
     }
     rest = [p for name, p in named.items() if name not in inner and name not in tables]
     groups: list[dict[str, Any]] = [
@@ -115,100 +73,17 @@ def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> "Muo
 
 
 def leave_compiler_out() -> None:
-    """Keep torch from importing its compiler, which takes a second of start-up, only to tell it
-    that optimizers are not to be compiled. For runs that compile nothing."""
+    """Keep torch from importing its compiler, for runs that compile nothing: torch imports it,
+    which takes a second, only to tell it that optimizers are not to be compiled. There is no public
+    way to say so."""
     for method in vars(torch.optim.Optimizer).values():
         plain = getattr(method, "__wrapped__", None)
         if plain is not None:
             plain.__dynamo_disable = plain
 
 
-def is_token_table(name: str) -> bool:
-    return name in ("embed_tokens.weight", "transformer.wte.weight")
-
-
-def is_inside_a_block(name: str) -> bool:
-    """Not an embedding and not the head: those have one row a token, and rows are not a map."""
-    return name.startswith(("layers.", "transformer.h."))
-
-
-# -- Muon ---------------------------------------------------------------------------------------
-
-# The first three steps of the Polar Express (arXiv 2505.16932): polynomials a x + b x^3 + c x^5
-# that raise small singular values fast. They leave values between 0.15 and 1.9. Steps that bring
-# all of them to 1 were tried, and learned a little less: docs/recipes.md.
-STEPS = (
-    (8.156554524902461, -22.48329292557795, 15.878769915207462),
-    (4.042929935166739, -2.808917465908714, 0.5000178451051316),
-    (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
-)
-MARGIN = 1.02  # rounding must not leave a singular value above 1
-
-
-# Without the wrapper that imports torch's compiler, a second's work, in the first iteration.
-ADAMW_STEP = inspect.unwrap(torch.optim.AdamW.step)
-
-
-class MuonAdamW(torch.optim.AdamW):
-    """Muon for the groups marked `is_muon`, if there are any, and AdamW for the others.
-
-    Muon's step is the momentum made orthogonal: every direction of a matrix moves at the same
-    speed. A group's `rows` say how many rows each map has that a parameter holds. Weights and
-    states are ordinary entries of one optimizer, so they are saved and restored like AdamW's; they
-    are there from the start, and `state` is given where another optimizer has them already.
-    """
-
-    def __init__(
-        self,
-        groups: list[dict[str, Any]],
-        state: dict[Tensor, dict[str, Tensor]] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(groups, **options)
-        if state is None:
-            for group in self.param_groups:
-                moments = ("momentum",) if group.get("is_muon") else ("exp_avg", "exp_avg_sq")
-                for p in group["params"]:
-                    self.state[p]["step"] = torch.zeros((), device=p.device)
-                    self.state[p].update({name: torch.zeros_like(p) for name in moments})
-        else:
-            self.state = state  # type: ignore[assignment]
-        if any(group.get("is_muon") for group in self.param_groups):
-            # The scaler must ask first whether an update is to be skipped: Muon cannot.
-            self._step_supports_amp_scaling = False
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        assert closure is None
-        for group in self.param_groups:
-            if group.get("is_muon") and group["params"]:  # a part may have none of them
-                self._muon(group)
-        ADAMW_STEP(self)  # passes over what has no gradient left
-        return None
-
-    def parameters(self) -> Iterator[Tensor]:
-        return (p for group in self.param_groups for p in group["params"])
-
-    def _muon(self, group: dict[str, Any]) -> None:
-        weights: list[Tensor] = group["params"]
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
-        for p in weights:
-            self.state[p]["step"] += 1  # AdamW's own code expects one
-            p.grad = None
-        momenta = [self.state[p]["momentum"] for p in weights]
-        torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
-        torch._foreach_lerp_(gradients, momenta, group["momentum"])  # Nesterov's look ahead
-        if group["weight_decay"]:
-            torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
-        directions = orthogonal(maps_in(gradients, group["rows"]))
-        for weight, direction in zip(maps_in(weights, group["rows"]), directions, strict=True):
-            height, width = weight.shape
-            weight.add_(direction, alpha=-group["lr"] * max(1.0, height / width) ** 0.5)
-
-
-def parts_of(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
-    """Optimizers that have the parameters between them, about as many weights each, and remember
-    what the whole does."""
+def split_optimizer(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
+    """Split an optimizer into several that share its state, each with about as many weights."""
     owner: dict[int, int] = {}
     weights = [0] * number
     for parameter in sorted(whole.parameters(), key=Tensor.numel, reverse=True):
@@ -224,50 +99,3 @@ def parts_of(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
             groups.append(group | {key: [group[key][i] for i in mine] for key in per_parameter})
         parts.append(MuonAdamW(groups, whole.state))  # all settings are the groups'
     return parts
-
-
-def maps_in(joined: list[Tensor], rows: list[list[int]]) -> list[Tensor]:
-    """Views of the single maps that parameters hold."""
-    return [part for tensor, r in zip(joined, rows, strict=True) for part in torch.split(tensor, r)]
-
-
-def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
-    """Each matrix with its singular values evened out: those of 0.02 to 1 of its norm end
-    between 0.15 and 1.9.
-
-    A step of Newton and Schulz multiplies X by a polynomial of X Xᵀ. All those factors commute, so
-    they are worked out on the small square side, for all matrices of a height at once, and X is
-    touched twice: to make X Xᵀ, and to be multiplied by the product.
-    """
-    wide = [X if X.size(0) <= X.size(1) else X.T for X in matrices]
-    by_shape: dict[torch.Size, list[int]] = {}
-    for number, X in enumerate(wide):
-        by_shape.setdefault(X.shape, []).append(number)
-    result: dict[int, Tensor] = {}
-    for height in {shape[0] for shape in by_shape}:
-        groups = [numbers for shape, numbers in by_shape.items() if shape[0] == height]
-        stacks = [torch.stack([wide[number] for number in numbers]) for numbers in groups]
-        gram = torch.cat([X @ X.mT for X in stacks])
-        size = gram.diagonal(dim1=1, dim2=2).sum(-1).mul_(MARGIN**2).clamp_min_(1e-30)
-        size = size.view(-1, 1, 1)  # X's own norm, squared: no singular value is larger
-        factor = polynomial(gram.div_(size)).mul_(size.rsqrt_())
-        factors = torch.split(factor, [len(numbers) for numbers in groups])
-        for numbers, X, F in zip(groups, stacks, factors, strict=True):
-            result |= zip(numbers, F @ X, strict=True)
-    return [
-        result[number] if X.size(0) <= X.size(1) else result[number].T
-        for number, X in enumerate(matrices)
-    ]
-
-
-def polynomial(gram: Tensor) -> Tensor:
-    """The product of all steps' factors, of a batch of Gram matrices."""
-    product, factor = None, None
-    for a, b, c in STEPS:
-        if factor is not None:  # what the step before has left of the Gram matrix
-            gram = factor @ gram @ factor
-        factor = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-        factor.diagonal(dim1=1, dim2=2).add_(a)
-        product = factor if product is None else factor @ product
-    assert product is not None
-    return product

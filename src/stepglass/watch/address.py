@@ -15,7 +15,7 @@ BACKLOG = 64
 
 
 def is_loopback(host: str) -> bool:
-    """Can nobody call from another machine?
+    """Is the host one that only this machine can call?
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "box.lan")]
     [True, True, True, False, False]
@@ -36,7 +36,7 @@ def _has(host: str, quality: str) -> bool:
 
 
 def names_of(host: str) -> frozenset[str]:
-    """What a browser may call us by."""
+    """The names under which a browser may call us."""
     own = socket.gethostname() if is_wildcard(host) else host
     return LOCAL_NAMES | {_bracketed(own).lower()}
 
@@ -80,7 +80,7 @@ def listen(host: str, port: int | Literal["auto"]) -> list[socket.socket]:
 
 def _addresses(host: str) -> list[str]:
     if host in ("127.0.0.1", "localhost"):
-        return ["127.0.0.1", "::1"]  # a browser may turn `localhost` into either
+        return ["127.0.0.1", "::1"]  # `localhost` may be either in a browser
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -101,7 +101,7 @@ def _ports(port: int | Literal["auto"]) -> Iterator[int]:
 
 
 def _claim(addresses: list[str], port: int) -> list[socket.socket]:
-    """One socket for each address. Where there is no IPv6, none for that."""
+    """One socket for each address, without IPv6 where the machine has none."""
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
@@ -122,14 +122,14 @@ def _listening(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows: else two may have one port
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows would let two programs share a port
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((address, port))
-        sock.listen(BACKLOG)  # at once: two may bind one port, but only one can listen
+        sock.listen(BACKLOG)  # at once: two programs may bind a port, but only one can listen
     except BaseException:
         sock.close()
         raise

@@ -1,11 +1,11 @@
-"""The live page beside a training run: a process of its own, for as long as the run lives.
+"""The live page of a training run, in a process of its own, for as long as the run lives.
 
     with Beside(run_dir, say) as page:   # starts at once, and loads while torch does
         page.announce()                  # one line: the address, or a warning
 
-The page must not cost the run anything: another process, of low priority, that shares nothing but
-the run's directory. It ends when its standard input does, and that is a pipe which only the trainer
-holds: even one that is killed without warning takes its page with it.
+The page must not slow the run down: its process has a low priority and shares nothing but the run's
+directory. It ends when its standard input ends, which is a pipe that only the trainer holds: so the
+page ends even with a trainer that is killed.
 """
 
 import os
@@ -38,9 +38,10 @@ class Beside:
         self._is_announced = False
 
     def __enter__(self) -> Self:
-        # -P: nothing in the folder where training was started is taken for a module. A process
-        # group of its own: Ctrl-C in the terminal is for the trainer. Not a session of its own:
-        # Linux shares the processor among sessions first, and heeds priorities only within one.
+        # -P: no file in the folder where training was started is imported as a module. It gets a
+        # process group of its own, so that Ctrl-C in the terminal reaches the trainer alone, but
+        # no session of its own: Linux shares the processor among sessions before it looks at
+        # priorities.
         command = [sys.executable, "-P", "-m", "stepglass.watch.beside", os.fspath(self._run_dir)]
         try:
             self._process = subprocess.Popen(
@@ -51,7 +52,7 @@ class Beside:
                 process_group=0,
             )
             if hasattr(os, "setpriority"):
-                # From here, not by itself: it would first load everything at full priority.
+                # Set from here: it would load everything at full priority before it could.
                 niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
         except OSError as error:
@@ -61,7 +62,7 @@ class Beside:
         return self
 
     def _read(self) -> None:
-        """The first line, if it is an address; else the last: a reason, or the end of a trace."""
+        """Read up to the address, or to the last line: a reason, or the end of a traceback."""
         assert self._process is not None
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -113,9 +114,9 @@ def _is_address(line: str) -> bool:
     return line.startswith("http://")
 
 
-def main(argv: list[str]) -> int:
+def run_page(argv: list[str]) -> int:
     """The page's process."""
-    from stepglass.watch.command import WatchConfig, serve  # noqa: PLC0415
+    from stepglass.watch.command import WatchConfig, serve_page  # noqa: PLC0415
 
     is_over = threading.Event()
 
@@ -126,15 +127,17 @@ def main(argv: list[str]) -> int:
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     try:
-        serve(Path(argv[0]), True, WatchConfig(), tell, lambda line: None, is_over.is_set)
+        serve_page(
+            Path(argv[0]), True, WatchConfig(), print_once, lambda line: None, is_over.is_set
+        )
     except StepglassError as error:
-        tell(str(error))
+        print_once(str(error))
         return error.exit_code
     return 0
 
 
-def tell(line: str) -> None:
-    """Say one thing, and nothing after it: nobody reads on."""
+def print_once(line: str) -> None:
+    """Print one line and nothing after it: the trainer reads no further."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -144,4 +147,4 @@ def tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_page(sys.argv[1:]))

@@ -13,7 +13,7 @@ from typing import Literal
 from stepglass.errors import ConfigError, LogError
 from stepglass.process import StopRequest
 from stepglass.run_dir import checkpoints
-from stepglass.settings.schema import Settings, setting
+from stepglass.settings.schema import Config, Settings, setting
 from stepglass.units import printable
 from stepglass.watch import address
 
@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchConfig:
+class WatchConfig(Config):
     """Settings of `watch`."""
 
     port: int | Literal["auto"] = setting(
@@ -68,7 +68,7 @@ def run(argv: list[str], say: Say) -> None:
 
 def watch(target: str, cfg: WatchConfig, say: Say) -> None:
     """Serve the page until a signal."""
-    folder, is_run = find(target)
+    folder, is_run = find_runs(target)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with StopRequest() as stop:
@@ -77,10 +77,10 @@ def watch(target: str, cfg: WatchConfig, say: Say) -> None:
             name = " ".join(printable(str(folder)).splitlines())
             say(f"watching {name}: {url}  (Ctrl-C ends)")
 
-        serve(folder, is_run, cfg, tell, say, stop.is_set)
+        serve_page(folder, is_run, cfg, tell, say, stop.is_set)
 
 
-def find(target: str) -> tuple[Path, bool]:
+def find_runs(target: str) -> tuple[Path, bool]:
     """The folder to show, and whether it is a run rather than a folder of them."""
     path = Path(target)
     if path.is_dir():
@@ -96,7 +96,7 @@ def find(target: str) -> tuple[Path, bool]:
     )
 
 
-def serve(
+def serve_page(
     folder: Path,
     is_run: bool,
     cfg: WatchConfig,
@@ -104,20 +104,22 @@ def serve(
     say: Say,
     should_stop: Callable[[], bool],
 ) -> None:
-    """Listen, tell the address, and answer until told to end."""
+    """Listen, tell the address, and answer until `should_stop`."""
     from stepglass.report import page  # noqa: PLC0415 - help and mistakes need none of it
     from stepglass.report.live import LiveRun  # noqa: PLC0415
     from stepglass.watch import server  # noqa: PLC0415
-    from stepglass.watch.guard import Key, Rules  # noqa: PLC0415
-    from stepglass.watch.listing import Runs  # noqa: PLC0415
+    from stepglass.watch.guard import AccessRules, Key  # noqa: PLC0415
+    from stepglass.watch.numbered_runs import NumberedRuns  # noqa: PLC0415
+    from stepglass.watch.page_app import PageApp  # noqa: PLC0415
 
     sockets = address.listen(cfg.host, cfg.port)
     try:
         port = sockets[0].getsockname()[1]
         key = Key(port) if needs_token(cfg) else None
-        rules = Rules(address.names_of(cfg.host), address.is_wildcard(cfg.host), key)
+        rules = AccessRules(address.names_of(cfg.host), address.is_wildcard(cfg.host), key)
         stopping = asyncio.Event()
-        app = server.app(Runs(folder, is_run), page.live_page(), page.assets(), LiveRun, stopping)
+        runs = NumberedRuns(folder, is_run)
+        app = PageApp(runs, page.live_page(), page.assets(), LiveRun, stopping).starlette()
         if not address.is_loopback(cfg.host):
             say(
                 f"warning: --host={printable(cfg.host)} is open to other machines, and what they "
@@ -126,7 +128,7 @@ def serve(
         tell(address.url(cfg.host, port, key.token if key else None))
         if cfg.open:
             open_browser(address.url(cfg.host, port, key.once() if key else None), say)
-        server.serve(app, rules, sockets, stopping, should_stop)
+        server.answer_calls(app, rules, sockets, stopping, should_stop)
     finally:
         for sock in sockets:
             sock.close()
@@ -149,14 +151,14 @@ def needs_token(cfg: WatchConfig) -> bool:
 
 
 def has_other_people() -> bool:
-    """Could somebody else log in to this machine? Where nobody can say: yes. One account beside
-    root is one person, whichever of the two is in use."""
+    """Could somebody else log in to this machine? True where that cannot be known. One account
+    beside root is one person, whichever of the two is in use."""
     if pwd is None:
         return True
     accounts = pwd.getpwall()
     mine = os.getuid()
     if mine not in {account.pw_uid for account in accounts}:
-        return True  # accounts come from a directory that does not list them
+        return True  # accounts come from a directory service that does not list them
     people = {account.pw_uid for account in accounts if is_person(account)}
     return len(people if mine == 0 else people | {mine}) > 1
 

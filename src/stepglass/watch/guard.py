@@ -1,12 +1,12 @@
 """Who may ask the live page for what, checked on every request before anything else.
 
 A page of another site can make its visitor's browser call 127.0.0.1, and give its own name that
-address (DNS rebinding); other people may have accounts here. So: only our own names as Host, only
-GET and HEAD, nothing for scripts of other sites, only addresses of a shape we use (none is ever
-a file's path), and a secret where somebody else could call. Every answer, errors too, tells the
-browser to run nothing but our own script.
+address (DNS rebinding); other people may have accounts here. So the guard lets through only our own
+names as Host, only GET and HEAD, nothing for scripts of other sites, only addresses of a shape we
+use (none is ever a file's path), and asks for a secret where somebody else could call. Every
+answer, errors too, tells the browser to run nothing but our own script.
 
-Starlette's TrustedHostMiddleware answers 400 and cannot tell [::1] from a port: hence ours.
+Starlette's TrustedHostMiddleware answers 400 and cannot tell [::1] from a port, so we have our own.
 """
 
 import logging
@@ -34,7 +34,7 @@ MAX_TARGET_BYTES = 2048  # of path and query
 MAX_HEAD_BYTES = 16_384  # of all headers; uvicorn bounds only those that arrive in pieces
 
 _HOST = re.compile(rb"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
-# Every address we have looks like this, and no way of spelling `..` does.
+# Every address of ours matches this, and no spelling of `..` does.
 _PATH = re.compile(rb"/|(?:/[a-z0-9]+)+(?:\.[a-z]+)?")
 _BARRED = (b"content-security-policy", b"server", b"cache-control")
 
@@ -51,8 +51,8 @@ class Key:
         self._once: str | None = None
 
     def once(self) -> str:
-        """A token that opens the page a single time: everybody can read the command line with
-        which a browser is started."""
+        """A token that opens the page a single time, for a browser that we start: everybody can
+        read its command line."""
         self._once = secrets.token_urlsafe(16)
         return self._once
 
@@ -67,18 +67,18 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What a guard lets through."""
+class AccessRules:
+    """What the guard lets through."""
 
     hosts: frozenset[str] = LOCAL_NAMES
-    allows_own_address: bool = False  # any address of this machine that a call comes in on
+    allows_own_address: bool = False  # the address of this machine at which a call arrives
     key: Key | None = None
 
 
 class Guard:
-    """Refuses, or passes on; dresses every answer."""
+    """Refuses a request or passes it on, and adds headers to every answer."""
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app = app
         self._rules = rules
 
@@ -125,7 +125,7 @@ class Guard:
         name = match[1].decode()
         if name in self._rules.hosts:
             return True
-        # A name can be made to point here, an address cannot.
+        # Somebody can point a name of theirs at this machine, but cannot choose its address.
         return self._rules.allows_own_address and name.strip("[]") == scope["server"][0]
 
     def _without_key(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> Response | None:
@@ -133,7 +133,7 @@ class Guard:
         assert key is not None
         given = _parts(scope["query_string"], b"&", b"token")
         if any(key.opens(token) for token in given):
-            # On without the secret in the address, where it could be copied or bookmarked.
+            # Redirect to an address without the secret: this one could be copied or bookmarked.
             answer = RedirectResponse(scope["raw_path"].decode(), status_code=303)
             answer.set_cookie(key.cookie, key.token, httponly=True, samesite="strict")
             return answer
@@ -163,8 +163,8 @@ def _parts(text: bytes, separator: bytes, name: bytes) -> list[bytes]:
 
 
 def _is_by_another_site(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Browsers say who asks. A link that a person follows is welcome wherever it stands; a script,
-    an image or a frame of another site is not, nor of another port of this host."""
+    """Does the browser say that a script, an image or a frame of another site asks, or of another
+    port of this host? A link that a person follows is allowed, wherever it stands."""
     sites = _values(headers, b"sec-fetch-site")
     if all(site in (b"same-origin", b"none") for site in sites):
         return False

@@ -111,7 +111,6 @@ rule-slow-path-text = { $variant ->
 
 rule-data-bound-title = Das Training wartet auf Daten
 rule-data-bound-text = { $data_share } der Arbeitszeit vergingen mit Warten auf Batches{ $variant ->
-    [stated] {""}
     [phases] {""}, insgesamt { $total_ms }
    *[plain] {""}, insgesamt { $total_ms }: jeweils { $median_ms } im Median, schlimmstenfalls { $worst_ms }
   }. Daten auf einer lokalen Platte oder im Speicher halten und vorauslesen.

@@ -111,7 +111,6 @@ rule-slow-path-text = { $variant ->
 
 rule-data-bound-title = Training waits for data
 rule-data-bound-text = Waiting for batches took { $data_share } of the working time{ $variant ->
-    [stated] {""}
     [phases] {""}, { $total_ms } in all
    *[plain] {""}, { $total_ms } in all: { $median_ms } each at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and read ahead.

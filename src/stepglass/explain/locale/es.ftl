@@ -111,7 +111,6 @@ rule-slow-path-text = { $variant ->
 
 rule-data-bound-title = El entrenamiento espera a los datos
 rule-data-bound-text = El { $data_share } del tiempo de trabajo se fue en esperar batches{ $variant ->
-    [stated] {""}
     [phases] {""}, { $total_ms } en total
    *[plain] {""}, { $total_ms } en total: { $median_ms } por batch de mediana, { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y leerlos por adelantado.

@@ -111,7 +111,6 @@ rule-slow-path-text = { $variant ->
 
 rule-data-bound-title = L'entraînement attend les données
 rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps de travail{ $variant ->
-    [stated] {""}
     [phases] {""} ({ $total_ms } en tout)
    *[plain] {""} ({ $total_ms } en tout) : { $median_ms } par batch en médiane, { $worst_ms } au pire
   }. Garder les données sur un disque local ou en mémoire, et les lire à l'avance.

@@ -1,1 +1,1 @@
-"""Findings as text, as JSON, and in four languages."""
+"""Findings as text and as JSON, in several languages."""

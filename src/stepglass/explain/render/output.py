@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from stepglass.explain import limits
 from stepglass.explain.finding import Finding
-from stepglass.explain.render.words import Words
-from stepglass.explain.rules import registry
+from stepglass.explain.render.languages import Words
 from stepglass.explain.study import Part, Study
 from stepglass.explain.timing import Ledger
 from stepglass.logs.segment import Event
@@ -18,9 +18,9 @@ MOST_SPIKES = 1000
 
 
 def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
-    """Everything that was found, as JSON knows it."""
+    """Everything that was found, in types that JSON has."""
     return {
-        "format": study.log.format,
+        "format": study.log.format.name,
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
         "segments": [_segment(part) for part in study.parts],
         "findings": [_finding(finding, words) for finding in found],
@@ -29,8 +29,8 @@ def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
 
 
 def written(answer: dict[str, Any]) -> str:
-    """The text of it: a line each for a segment and a finding, which `json.dumps` with an indent
-    would take a tenth of `explain`'s time for."""
+    """The answer as text, with a line for each segment and finding. `json.dumps` with an indent
+    would take a tenth of `explain`'s time."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     parts = []
     for name, value in answer.items():
@@ -43,8 +43,8 @@ def written(answer: dict[str, Any]) -> str:
 
 def cannot_texts(study: Study, words: Words) -> list[str]:
     """What a log like this one cannot tell, and what of it was too much to be kept."""
-    cannot = [words.text("cannot-" + key.replace(".", "-")) for key in registry.cannot_show(study)]
-    left = [words.text(f"left-out-{key}", **n) for key, n in registry.left_out(study).items()]
+    cannot = [words.text(f"cannot-{limit}") for limit in limits.cannot_show(study)]
+    left = [words.text(f"left-out-{key}", **n) for key, n in limits.left_out(study).items()]
     return cannot + left
 
 
@@ -56,7 +56,7 @@ def _segment(part: Part) -> dict[str, Any]:
     if len(spikes) > MOST_SPIKES:
         keep = sorted(spikes, key=lambda s: -s.excess_ms)[:MOST_SPIKES]
         spikes = sorted(keep, key=lambda s: s.line)
-    has_numbers = segment.has_iter_numbers  # what was counted here is not what the log says
+    has_numbers = segment.has_iter_numbers  # numbers that were counted here are not shown
     error = part.error
     return {
         "first_iter": segment.first_iter if has_numbers else None,
@@ -97,7 +97,7 @@ def _segment(part: Part) -> dict[str, Any]:
 
 
 def error_text(error: Event) -> str:
-    """What the log says ended it, fit to print."""
+    """What ended the run, as the log says it, without unprintable characters."""
     return printable(str(error.record.get("detail") or error.name))[:200]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepglass.explain.finding import MOST_CITED, Finding
+from stepglass.explain.render.languages import Words
 from stepglass.explain.render.output import cannot_texts, error_text, text, title
 from stepglass.explain.render.sparkline import sparkline
-from stepglass.explain.render.words import NBSP, Words
 from stepglass.explain.study import Part, Study
 from stepglass.units import printable
 
@@ -23,7 +23,7 @@ def lines(study: Study, found: list[Finding], words: Words, name: str) -> Iterat
     yield words.text(
         "log-is",
         name=printable(name),
-        format=log.format,
+        format=log.format.name,
         lines=log.num_lines,
         understood=log.num_understood,
         share=words.share(share),
@@ -111,7 +111,7 @@ def finding_lines(finding: Finding, words: Words, number: int) -> Iterator[str]:
     grade = f"{words.text('level-' + finding.level)}, {words.text('status-' + finding.status)}"
     yield f"     [{grade}{cited(finding, words)}]"
     if finding.change:
-        yield "     " + words.text("change-is", flags=flags(finding))
+        yield "     " + words.text("change-is", flags=change_flags(finding))
 
 
 def cited(finding: Finding, words: Words) -> str:
@@ -126,30 +126,25 @@ def cited(finding: Finding, words: Words) -> str:
     return "; " + words.text("lines-cited", count=len(finding.lines), lines=shown)
 
 
-def flags(finding: Finding) -> str:
+def change_flags(finding: Finding) -> str:
     """A change as it is typed.
 
-    >>> flags(Finding("x", "established", "note", change={"dropout": 0.2, "compile": False}))
+    >>> change_flags(Finding("x", "established", "note", change={"dropout": 0.2, "compile": False}))
     '--dropout=0.2 --compile=False'
     """
     return " ".join(f"--{key}={value}" for key, value in finding.change.items())
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    # A no-break space keeps a number and its unit together, so wrapping must not see it as a space.
+    # textwrap breaks lines at ASCII spaces only: a no-break space keeps a number and its unit.
     return textwrap.wrap(
-        text.replace(NBSP, "\x00"),
+        text,
         WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def plain_spaces(line: str) -> str:
-    """Ready for a terminal: what was kept together is together."""
-    return line.replace("\x00", NBSP)
 
 
 def top(found: list[Finding], words: Words, run: str, most: int = 3) -> list[str]:
@@ -159,6 +154,6 @@ def top(found: list[Finding], words: Words, run: str, most: int = 3) -> list[str
         return []
     result = [words.text("top-findings", run=run)]
     for finding in chosen:
-        change = f" ({flags(finding)})" if finding.change else ""
+        change = f" ({change_flags(finding)})" if finding.change else ""
         result += _wrapped(f"- {title(finding, words)}{change}", "  ", "    ")
-    return [plain_spaces(line) for line in result]
+    return result

@@ -2,7 +2,7 @@
 
     add_boundaries(segment, block)  # those of a block that was read at once
     limit(segment)
-    share_room(segments)            # a run ended: what many of them keep must not add up
+    share_room(segments)            # a run ended: limits what all segments keep together
 
 A log may hold more of them than memory should: then every second one is kept, as of iterations.
 How many there were, and how long they took, is counted.
@@ -15,18 +15,18 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from stepglass.logs.bulk.nanogpt_lines import Block
+from stepglass.logs.bulk.nanogpt_lines import LineBlock
 from stepglass.logs.segment import MOST_EVENTS, Eval, Save, Segment
 from stepglass.logs.table import halve_largest
 
-Lines = npt.NDArray[np.int64]
+LineNumbers = npt.NDArray[np.int64]
 EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
 MOST_ITERS = 1 << 17  # boundaries whose iteration is known, of one segment
 MOST_STEPS = 1000  # different distances between two evaluations
-ALL_SEGMENTS = 4  # times what one may keep: what all may keep together
+ALL_SEGMENTS = 4  # all segments together keep this many times what one may keep
 
 
-def add_boundaries(segment: Segment, block: Block) -> None:
+def add_boundaries(segment: Segment, block: LineBlock) -> None:
     """The evaluations and checkpoints of a block. A checkpoint belongs to the evaluation before it,
     which may be the last of the block before, or, if iterations have passed since, to the last of
     those."""
@@ -44,7 +44,7 @@ def add_boundaries(segment: Segment, block: Block) -> None:
     saved = passed.copy()
     saved[is_owned] = iters[owners[is_owned]]
     is_new = np.diff(saved, prepend=segment.save_iters[-1] if segment.save_iters else -1) != 0
-    is_new |= saved < 0  # it is not known of which iteration
+    is_new |= saved < 0  # the iteration is not known
     saves, owners, saved, is_owned = (some[is_new] for some in (saves, owners, saved, is_owned))
     save_lines = np.zeros(len(lines), np.int64)
     save_lines[owners[is_owned]] = saves[is_owned]
@@ -72,7 +72,9 @@ def add_boundaries(segment: Segment, block: Block) -> None:
     ]
 
 
-def iterations_before(lines: Lines, segment: Segment, block: Block) -> tuple[Lines, Lines]:
+def iterations_before(
+    lines: LineNumbers, segment: Segment, block: LineBlock
+) -> tuple[LineNumbers, LineNumbers]:
     """The iterations printed last before these lines, and where; -1 before the first of all."""
     known = (segment.last_iter, segment.last_line)
     first = [-1 if number is None else number for number in known]
@@ -82,8 +84,8 @@ def iterations_before(lines: Lines, segment: Segment, block: Block) -> tuple[Lin
     return passed, np.concatenate([first[1:], printed])[places].astype(np.int64)
 
 
-def _num_printed(printed: npt.NDArray[np.float64], evals: Lines) -> int:
-    """Of how many evaluations the iteration is among these. Both rise."""
+def _num_printed(printed: npt.NDArray[np.float64], evals: LineNumbers) -> int:
+    """How many evaluations have their iteration among the printed ones. Both arrays rise."""
     places = np.minimum(np.searchsorted(printed, evals), len(printed) - 1)
     return int(np.count_nonzero(printed[places] == evals))
 
@@ -120,7 +122,7 @@ def _bounded(segment: Segment, iters: "array[int]", most: int) -> "array[int]":
 
 
 def limit(segment: Segment, most: int | None = None) -> None:
-    """Half of the evaluations of a very long log will do, but not without the best and the last."""
+    """Of a very long log every second evaluation is dropped, but never the best and the last."""
     most = segment.table.most_notes if most is None else most
     while len(segment.evals) > max(most, 4):
         best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
@@ -135,7 +137,7 @@ def limit(segment: Segment, most: int | None = None) -> None:
 
 
 def share_room(segments: list[Segment]) -> None:
-    """What these may keep together is a few times what one may: the longest give way."""
+    """All segments together keep a few times what one may keep: the longest are thinned."""
     if not segments:
         return
     tables = [segment.table for segment in segments]

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from stepglass.logs.table import Column, Rows
+from stepglass.logs.table import Column, RowChoice
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.intp]
@@ -29,7 +29,7 @@ SAVING = b"saving checkpoint to "
 SAME_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 NEWLINE = 10
 WORD = 8  # characters that are compared at once
-LONGEST = 200  # longer lines are none of these
+LONGEST = 200  # longer lines are not of this kind
 MOST_LAYOUTS = 8  # of one length; beyond that a line is read by itself
 WORTH_IT = 16
 MOST_SLOW = 8  # lines that are read by themselves, for each that is not
@@ -37,14 +37,14 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """Where a line's numbers stand: for each the places of its digits, and its decimals."""
 
     numbers: tuple[tuple[tuple[int, ...], int], ...]
 
 
 @lru_cache(maxsize=1024)
-def layout_of(text: bytes, pattern: re.Pattern[bytes]) -> Layout | None:
+def layout_of(text: bytes, pattern: re.Pattern[bytes]) -> LineLayout | None:
     """
     >>> layout_of(b"step 00: train loss 0.00, val loss 0.0", STEP).numbers
     (((5, 6), 0), ((20, 22, 23), 2), ((35, 37), 1))
@@ -57,18 +57,18 @@ def layout_of(text: bytes, pattern: re.Pattern[bytes]) -> Layout | None:
         point = text.find(b".", start, end)
         places = tuple(place for place in range(start, end) if place != point)
         numbers.append((places, end - point - 1 if point >= 0 else 0))
-    return Layout(tuple(numbers))
+    return LineLayout(tuple(numbers))
 
 
 @dataclass
-class Group:
+class LayoutGroup:
     """The rows of one layout, and their texts: a line of the matrix each."""
 
-    layout: Layout
+    layout: LineLayout
     rows: Places
     texts: Bytes
 
-    def column(self, number: int, rows: Rows) -> Column:
+    def column(self, number: int, rows: RowChoice) -> Column:
         """The layout's `number`th number."""
         places, decimals = self.layout.numbers[number]
         value = self.texts[:, places[0]][rows].astype(np.int64)
@@ -79,10 +79,10 @@ class Group:
         return value / 10.0**decimals
 
 
-class Lines:
+class PatternLines:
     """Lines that one pattern describes, and their numbers."""
 
-    def __init__(self, groups: list[Group]) -> None:
+    def __init__(self, groups: list[LayoutGroup]) -> None:
         together = np.concatenate([np.empty(0, np.intp), *(group.rows for group in groups)])
         order = np.argsort(together, kind="stable")
         self.numbers = together[order]  # of the lines
@@ -93,7 +93,7 @@ class Lines:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def column(self, number: int, rows: Rows) -> Column:
+    def column(self, number: int, rows: RowChoice) -> Column:
         """The pattern's `number`th number in these rows."""
         if isinstance(rows, slice):
             parts = [group.column(number, ALL) for group in self._groups]
@@ -109,11 +109,11 @@ class Lines:
 
 
 @dataclass
-class Block:
+class LineBlock:
     """What was read at once, and the lines that have to be read one by one. Lines count from
     `first_line`."""
 
-    lines: Lines
+    lines: PatternLines
     evals: dict[str, Column]  # line, iter, train_loss, val_loss
     saves: list[int]
     slow: list[tuple[int, bytes]]
@@ -131,10 +131,10 @@ class Block:
     def times(self) -> Column:
         return self.lines.column(TIME, ALL)
 
-    def mfu(self, rows: Rows) -> Column:
+    def mfu(self, rows: RowChoice) -> Column:
         return self.lines.column(MFU, rows)
 
-    def take(self, rows: Rows) -> dict[str, Column]:
+    def take(self, rows: RowChoice) -> dict[str, Column]:
         """The columns of these rows."""
         return {
             "line": (self.lines.numbers[rows] + self.first_line).astype(np.float64),
@@ -145,7 +145,7 @@ class Block:
         }
 
 
-def read(block: bytes, first_line: int = 0) -> Block | None:
+def read_block(block: bytes, first_line: int = 0) -> LineBlock | None:
     """Read a block of whole lines, or None if that is not worth it."""
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == NEWLINE)
@@ -159,21 +159,21 @@ def read(block: bytes, first_line: int = 0) -> Block | None:
     slow = np.ones(len(ends), bool)
     for text, rows, texts in _alike(block, starts, ends):
         if layout := layout_of(text, ITER):
-            iterations.append(Group(layout, rows, texts))
+            iterations.append(LayoutGroup(layout, rows, texts))
         elif layout := layout_of(text, STEP):
-            steps.append(Group(layout, rows, texts))
+            steps.append(LayoutGroup(layout, rows, texts))
         elif text.startswith(SAVING):
             saves[rows] = True
         else:
             continue
         slow[rows] = False
-    lines = Lines(iterations)
+    lines = PatternLines(iterations)
     # Where most lines have to be read one by one, holding them all would only take memory.
     if len(lines) < max(WORTH_IT, int(slow.sum()) // MOST_SLOW):
         return None
-    return Block(
+    return LineBlock(
         lines=lines,
-        evals=_evaluations(Lines(steps), first_line) if steps else {},
+        evals=_evaluations(PatternLines(steps), first_line) if steps else {},
         saves=(np.flatnonzero(saves) + first_line).tolist(),
         slow=[(n, block[starts[n] : ends[n]]) for n in np.flatnonzero(slow).tolist()],
         num_lines=len(ends),
@@ -182,8 +182,8 @@ def read(block: bytes, first_line: int = 0) -> Block | None:
 
 
 def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, Places, Bytes]]:
-    """Lines that differ in their digits alone: the text with 0 for each, the lines, their texts.
-    Of those that begin as one of nanoGPT's does."""
+    """Groups of lines that differ in their digits alone: the text with 0 for each digit, the line
+    numbers, and the texts. Only lines that begin like nanoGPT's are considered."""
     padded = block + bytes(WORD)
     lengths = np.minimum(ends - starts, LONGEST + 1)
     firsts = np.frombuffer(padded, np.uint8)[starts]
@@ -232,8 +232,8 @@ def _differ_in_digits_alone(texts: Bytes, text: bytes) -> Mask:
     return is_alike
 
 
-def _evaluations(lines: Lines, first_line: int) -> dict[str, Column]:
-    """nanoGPT's other line, which may be a tenth of a log."""
+def _evaluations(lines: PatternLines, first_line: int) -> dict[str, Column]:
+    """The columns of nanoGPT's `step` lines, which may be a tenth of a log."""
     return {
         "line": (lines.numbers + first_line).astype(np.float64),
         "iter": lines.column(NUMBER, ALL),

@@ -1,28 +1,30 @@
 """Our own run log, a stretch of iterations at a time.
 
 Between two evaluations `run.jsonl` has hundreds of iterations of one shape. They are decoded in one
-call and become columns at once, which takes a tenth of the time of a record after the other. What
-is not of that shape (another kind, a missing number, a NaN) is left to be read line by line.
+call and become columns at once, which takes a tenth of the time that reading them one by one takes.
+What is not of that shape (another kind, a missing number, a NaN) is left to be read line by line.
+Keys that measure/records.py does not know are passed over.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, repeat
+from operator import contains, itemgetter
 from typing import Any
 
 import numpy as np
 
 from stepglass.logs.reader import Record
-from stepglass.logs.table import Column, Rows
-from stepglass.measure.clock import STEP_PHASES
+from stepglass.logs.table import Column, RowChoice
+from stepglass.measure.clock import step_time
+from stepglass.measure.records import IterRecord, required_keys
 
-PREFIX = b'{"kind":"iter",'
+PREFIX = b'{"kind":"%s",' % IterRecord.kind.encode()
 WORTH_IT = 4
 STEP = "forward_backward"  # a phase that every update has
-KEYS = {"kind", "iter", "loss", "lr", "grad_norm", "tokens", "wall_ms", "phases", "mfu"}
-# Beyond these a figure is no figure, and whoever reads line by line decides what to do.
+KEYS = set(required_keys(IterRecord))
+# A figure outside of these cannot be right, and the reader of single lines decides about it.
 RANGES = {
     "loss": (-1e9, 1e9),
     "lr": (1e-9, 1e6),
@@ -55,10 +57,10 @@ class Stretch:
     def iters(self) -> Column:
         return self.columns["iter"]
 
-    def mfu(self, rows: Rows) -> Column:
+    def mfu(self, rows: RowChoice) -> Column:
         return self.columns["mfu"][rows]
 
-    def take(self, rows: Rows) -> dict[str, Column]:
+    def take(self, rows: RowChoice) -> dict[str, Column]:
         return {name: values[rows] for name, values in self.columns.items()}
 
 
@@ -71,11 +73,11 @@ def split(lines: list[bytes]) -> Iterator[tuple[int, int, Stretch | None]]:
         while end < len(lines) and lines[end].startswith(PREFIX) == is_iter:
             end += 1
         worth_it = is_iter and end - start >= WORTH_IT
-        yield start, end, read(lines[start:end]) if worth_it else None
+        yield start, end, read_stretch(lines[start:end]) if worth_it else None
         start = end
 
 
-def read(lines: list[bytes]) -> Stretch | None:
+def read_stretch(lines: list[bytes]) -> Stretch | None:
     """Lines of iterations as columns, or None if one of them is not as it should be."""
     try:
         records = json.loads(b"[" + b",".join(lines) + b"]")
@@ -86,15 +88,17 @@ def read(lines: list[bytes]) -> Stretch | None:
     try:
         return _columns(records)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-        return None  # a value is no number, or there is none
+        return None  # a value is missing, or not a number
 
 
 def _columns(records: list[Record]) -> Stretch | None:
-    # Where a GPU keeps the time, its clock says what a step took.
-    clock = "device_phases" if "device_phases" in records[0] else "phases"
-    keys = KEYS | {clock}
-    if any(record.keys() - {"memory_bytes"} != keys for record in records):
+    if not all(record.keys() >= KEYS for record in records):
         return None
+    num_device_clocks = sum(map(contains, records, repeat("device_phases")))
+    if num_device_clocks not in (0, len(records)):
+        return None
+    has_device_clock = num_device_clocks > 0
+    clock = "device_phases" if has_device_clock else "phases"
     if not all(STEP in record[clock] for record in records):
         return None
     iters = _numbers([record["iter"] for record in records], {int})
@@ -109,8 +113,10 @@ def _columns(records: list[Record]) -> Stretch | None:
     if not bool(np.isfinite(columns["loss"]).all()):
         return None
     phases = _phases([record["phases"] for record in records])
-    timed = phases if clock == "phases" else _phases([record[clock] for record in records])
-    columns["step_ms"] = np.sum([timed[name] for name in STEP_PHASES if name in timed], axis=0)
+    timed = _phases([record["device_phases"] for record in records]) if has_device_clock else None
+    step_ms = step_time(phases, timed)
+    assert step_ms is not None, "every record has a part of a step"
+    columns["step_ms"] = step_ms
     columns["mfu"] = 100 * columns["mfu"]
     columns["time_ms"] = columns.pop("wall_ms")
     if any("memory_bytes" in record for record in records):
@@ -120,14 +126,14 @@ def _columns(records: list[Record]) -> Stretch | None:
 
 
 def _numbers(values: Sequence[Any], kinds: set[type]) -> Column:
-    """A column of these kinds of values; nothing becomes NaN."""
+    """A column of these kinds of values; None becomes NaN."""
     if not set(map(type, values)) <= kinds:
         raise TypeError
     return np.array(values, np.float64)
 
 
 def _phases(tables: list[dict[str, float]]) -> dict[str, Column]:
-    """A column for each name; what an iteration does not name took no time."""
+    """A column for each phase; a phase that an iteration does not name took no time in it."""
     names = list(dict.fromkeys(chain.from_iterable(tables)))
     if len(names) > MOST_PHASES:
         raise ValueError

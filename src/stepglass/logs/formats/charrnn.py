@@ -9,6 +9,7 @@ validation loss is said only in a checkpoint's name.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, field, number
 
 LINE = re.compile(
@@ -21,8 +22,7 @@ SAVING = re.compile(rf"\bsaving checkpoint to \S*_epoch({NUMBER})_({NUMBER})\.t7
 class CharRNN:
     """Reads the console of char-rnn's train.lua."""
 
-    name = "char-rnn"
-    time_holds_eval = False
+    format = LogFormat("char-rnn", limits=("format-char-rnn",))
 
     def __init__(self) -> None:
         self._iter: int | None = None

@@ -12,6 +12,7 @@ saving is. Old versions have `wall_clock/train` and so on, in seconds. MFU is a 
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 HEADING = re.compile(
@@ -45,8 +46,7 @@ VAL_LOSS = re.compile(r"metrics/(?!train/).*(?:CrossEntropy|[Ll]oss)$|loss/eval/
 class Composer:
     """Reads Composer's console. A block is complete when the next one begins."""
 
-    name = "composer"
-    time_holds_eval = False
+    format = LogFormat("composer", limits=("format-composer",))
 
     def __init__(self) -> None:
         self._block: Record | None = None

@@ -10,6 +10,7 @@ average of the loss.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, field, number
 
 LINE = re.compile(
@@ -21,8 +22,7 @@ SAVING = re.compile(r"(?<!\w)Saving \S{0,500}?model-(\d{1,15})$")
 class Gpt2Fork:
     """Reads the console of gpt-2's training forks."""
 
-    name = "gpt-2"
-    time_holds_eval = False
+    format = LogFormat("gpt-2")
 
     def read(self, text: str) -> list[Record]:
         if "loss" in text and (found := LINE.search(text)):

@@ -14,7 +14,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from stepglass.logs.events import bars
+from stepglass.logs.bars import bars
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 DICT = re.compile(r"\{[^{}]{1,8000}\}")
@@ -69,8 +70,7 @@ Values = Mapping[str, object]
 class HFTrainer:
     """Reads the Trainer's console: dicts, with the step from the training bar if there is one."""
 
-    name = "hf-trainer"
-    time_holds_eval = False
+    format = LogFormat("hf-trainer", limits=("format-hf-trainer",), hides_nan_loss=True)
 
     def __init__(self) -> None:
         self._step: int | None = None  # the newest training bar's

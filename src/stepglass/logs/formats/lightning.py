@@ -12,7 +12,8 @@ evaluation. In the table actions contain one another, so their shares do not add
 import re
 from collections.abc import Iterable
 
-from stepglass.logs.events import Bar, bars, rate_per_s, seconds
+from stepglass.logs.bars import Bar, bars, clock_seconds, rate_per_s
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 LABEL = re.compile(r"(?<!\w)Epoch (\d{1,9})(?:/-?\d{1,9})?$")
@@ -29,8 +30,7 @@ VAL_LOSS = re.compile(r"(?:val|valid|validation|eval)[_/|. -]loss(?:$|_|/)")
 class LightningBar:
     """Reads Lightning's console."""
 
-    name = "lightning"
-    time_holds_eval = False
+    format = LogFormat("lightning", limits=("format-lightning",))
 
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
@@ -54,7 +54,7 @@ class LightningBar:
                 "",
                 int(found["n"]),
                 int(found["total"]),
-                seconds(found["elapsed"]),
+                clock_seconds(found["elapsed"]),
                 rate_per_s(found["rate"], found["unit"]),
                 found["postfix"],
             )
@@ -142,8 +142,7 @@ MOST_COLUMNS = 1000
 class MetricsCsv:
     """Reads CSVLogger's metrics.csv: a row has only the cells that were logged together."""
 
-    name = "lightning"
-    time_holds_eval = False
+    format = LogFormat("lightning", limits=("format-lightning",))
 
     def __init__(self) -> None:
         self._header: list[str] | None = None

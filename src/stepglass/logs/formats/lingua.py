@@ -11,6 +11,7 @@ import json
 import re
 from typing import Any
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 STEP = re.compile(r"(?<![\w/-])step:\s*(\d{1,15})\s+(.*)")
@@ -46,8 +47,7 @@ SAVING = re.compile(r"Saving to: \S*?(\d{10})$")
 class Lingua:
     """Reads lingua's console, train.log and metrics.jsonl."""
 
-    name = "lingua"
-    time_holds_eval = False
+    format = LogFormat("lingua", limits=("format-lingua",))
 
     def read(self, text: str) -> list[Record]:
         if " iter:" in text and " data:" in text and (found := STEP.search(text)):

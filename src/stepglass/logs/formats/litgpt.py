@@ -11,6 +11,7 @@ the wrong clock.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})(?:/(\d{1,15}))?(?=[\s:|])(.*)")
@@ -37,8 +38,7 @@ PARAMETERS = re.compile(r"\bTotal parameters: ([\d,]+)$")
 class LitGPT:
     """Reads litgpt's console, pretraining and finetuning."""
 
-    name = "litgpt"
-    time_holds_eval = False
+    format = LogFormat("litgpt", limits=("format-litgpt",))
 
     def __init__(self) -> None:
         self._ours = False  # a line that nobody else prints was there

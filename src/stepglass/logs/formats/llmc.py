@@ -11,6 +11,7 @@ validation losses (tel) and HellaSwag's accuracy (eval), and no times.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 # What follows the loss keeps litgpt's `step 220: loss 1.5947, iter time: ...` out.
@@ -40,8 +41,7 @@ TABLE_KEYS = {"num_parameters": "parameters", "total batch size": "tokens_per_it
 class LlmC:
     """Reads llm.c's console and its main.log."""
 
-    name = "llm.c"
-    time_holds_eval = False
+    format = LogFormat("llm.c", limits=("format-llm-c",))
 
     def __init__(self) -> None:
         self._iter: int | None = None

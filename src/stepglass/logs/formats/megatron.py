@@ -9,6 +9,7 @@ iterations cover the same stretch: a skipped one had gradients that overflowed.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 ITERATION = re.compile(r"(?<![\w/-])iteration\s+(\d{1,15})/\s*(\d{1,15})\s*\|(.*)")
@@ -39,8 +40,7 @@ SAVING = re.compile(
 class Megatron:
     """Reads the console of Megatron-LM and of those who kept its lines."""
 
-    name = "megatron"
-    time_holds_eval = False
+    format = LogFormat("megatron", limits=("format-megatron",))
 
     def __init__(self) -> None:
         self._saved = -1

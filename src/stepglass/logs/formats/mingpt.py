@@ -9,6 +9,7 @@ first. What sampling and saving cost is never seen.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 LINE = re.compile(
@@ -19,8 +20,7 @@ LINE = re.compile(
 class MinGPT:
     """Reads the console of minGPT's chargpt and adder."""
 
-    name = "mingpt"
-    time_holds_eval = False
+    format = LogFormat("mingpt", limits=("format-mingpt",))
 
     def __init__(self) -> None:
         self._iter: int | None = None

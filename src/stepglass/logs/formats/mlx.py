@@ -10,6 +10,7 @@ from the start.
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, field, number
 
 LINE = re.compile(r"(?<![\w/-])Iter (\d{1,15}): (Train loss|Val loss|Saved) (.{1,1000})")
@@ -26,8 +27,7 @@ FIELDS = {
 class MlxLM:
     """Reads the console of `mlx_lm.lora`."""
 
-    name = "mlx-lm"
-    time_holds_eval = False
+    format = LogFormat("mlx-lm")
 
     def read(self, text: str) -> list[Record]:
         if "Iter " not in text or not (found := LINE.search(text)):

@@ -10,6 +10,7 @@ lines, where no zeroing lies between them. A log begins with the source that wro
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 STEP = re.compile(r"(?<![\w/-])step:(\d{1,15})/(\d{1,15})\s+(.*)")
@@ -24,8 +25,7 @@ CONSUMPTION = re.compile(r"peak memory consumption: (\d{1,15}) MiB")
 class Modded:
     """Reads modded-nanogpt's log files, and the consoles that print the same lines."""
 
-    name = "modded-nanogpt"
-    time_holds_eval = False
+    format = LogFormat("modded-nanogpt", limits=("format-modded-nanogpt",), slows_down_by_plan=True)
 
     def __init__(self) -> None:
         self._step: int | None = None  # the line that differences are taken from

@@ -11,6 +11,7 @@ the learning rate. An mfu of 0.00 means that the GPU's peak is not known.
 import math
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 STEP = re.compile(r"(?<![\w/-])[Ss]tep\s+(\d{1,15})(?:/(\d{1,15}))?(?:\s+\([\d.]+%\))?\s*\|(.*)")
@@ -41,8 +42,7 @@ SLOW = re.compile(r"Flash Attention 3 (?:not available|only supports)")
 class Nanochat:
     """Reads nanochat's console."""
 
-    name = "nanochat"
-    time_holds_eval = False
+    format = LogFormat("nanochat", limits=("format-nanochat",))
 
     def read(self, text: str) -> list[Record]:
         if "tep " in text and "|" in text and (found := STEP.search(text)):

@@ -13,9 +13,10 @@ import ast
 import math
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
-PEAK_TFLOPS = 312.0
+A100_TFLOPS = 312.0  # its MFU divides by this peak on every device
 
 ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})\s*:(?=.*?\b(?:loss|time)\b)(?!.*\btime:)(.*)")
 LOSS = re.compile(rf"(?<![\w ])\s*\bloss\s+({NUMBER})")
@@ -48,8 +49,20 @@ INIT = [
 class NanoGPT:
     """Reads nanoGPT's console."""
 
-    name = "nanogpt"
-    time_holds_eval = True
+    format = LogFormat(
+        "nanogpt",
+        limits=("data-wait", "unprinted", "device", "split", "last-micro-batch"),
+        time_holds_eval=True,
+        prints_saves=True,
+        averages_mfu=True,
+        assumed_peak_tflops=A100_TFLOPS,
+        has_nanogpt_settings=True,
+        has_nanogpt_defaults=True,
+        max_iters_is_last_iter=True,
+        evaluates_random_batches=True,
+        has_one_checkpoint=True,
+        is_float32_on_mps=True,
+    )
 
     def __init__(self) -> None:
         self._is_in_config = False  # nanoGPT prints a config file whole: its lines are settings
@@ -74,7 +87,7 @@ class NanoGPT:
             self._is_in_config = True
             return [{"kind": "start"}]
         if self._is_in_config and (found := SETTING.match(text)) and found[1] in SETTINGS:
-            return setting(found[1], found[2])
+            return setting_record(found[1], found[2])
         records = header(text)
         self._is_in_config &= not records or "config" in records[0]
         return records
@@ -112,7 +125,7 @@ def unprefixed(text: str) -> str:
 def header(text: str) -> list[Record]:
     """What nanoGPT prints before the loop: settings, sizes, how the weights began."""
     if found := OVERRIDE.search(text):
-        return setting(found[1], found[2])
+        return setting_record(found[1], found[2])
     for pattern, key in HEADERS:
         if found := pattern.search(text):
             value = number(found[1])
@@ -175,7 +188,7 @@ SETTINGS = set(
 )
 
 
-def setting(key: str, value: str) -> list[Record]:
+def setting_record(key: str, value: str) -> list[Record]:
     return [{"kind": "start", "config": {key: _value(value)}}]
 
 

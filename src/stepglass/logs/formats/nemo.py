@@ -8,6 +8,7 @@
 
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 LINE = re.compile(r"\bTraining epoch (\d{1,9}), iteration (\d{1,15})/(\d{1,15})\s*\|(.{1,4000})")
@@ -24,8 +25,7 @@ NAMES = {
 class NeMo:
     """Reads NeMo 2's console."""
 
-    name = "nemo"
-    time_holds_eval = False
+    format = LogFormat("nemo")
 
     def __init__(self) -> None:
         self._val_loss: float | None = None

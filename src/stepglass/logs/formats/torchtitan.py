@@ -10,7 +10,10 @@ An unknown GPU is measured against an A100. `mfu: N/A` means that low precision 
 import math
 import re
 
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
+
+A100_TFLOPS = 312.0  # the peak that it assumes for a GPU it does not know
 
 STEP = re.compile(r"(?<![\w/-])(validate )?step:\s*(\d{1,15})(?:/(\d{1,15}))?(?=\s)(.*)")
 PAIR = re.compile(rf"(?<![\w/])(\w+):\s*({NUMBER})")
@@ -38,8 +41,9 @@ DUMPED = re.compile(rf"Finished dumping (?:profiler traces|memory snapshot) in (
 class Torchtitan:
     """Reads torchtitan's console."""
 
-    name = "torchtitan"
-    time_holds_eval = False
+    format = LogFormat(
+        "torchtitan", limits=("format-torchtitan",), fallback_peak_tflops=A100_TFLOPS
+    )
 
     def __init__(self) -> None:
         self._saving: int | None = None  # the step of the save under way, where it is said

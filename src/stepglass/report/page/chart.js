@@ -1,189 +1,46 @@
-// Curves on a canvas. Of the rows behind one column of pixels the first, lowest, highest and last
-// are drawn: no spike is ever lost, however many rows there are, and zooming in shows them all.
+// A chart: a plot with a heading, a legend and a caption. It says what the pointer or the keyboard
+// points at, and is drawn again when it has to be.
 
-const MARGIN = { left: 62, right: 12, top: 10, bottom: 24 };
 const NEAR = 7; // pixels: what the pointer reaches
 
-// What all charts look at together: the axis and the part of it that is shown.
-class View {
-  constructor() {
-    this.axis = "iter";
-    this.zoom = null;
-    this.smoothing = 0.6;
-    this.charts = [];
-    this.runs = [];
-    this.isLive = false;
-    this.numShown = 0; // rows that the charts show, or would if they were looked at
-  }
-
-  full() {
-    let [low, high] = [Infinity, -Infinity];
-    for (const run of this.runs) {
-      for (const segment of run.segments) {
-        const evals = this.axis === "iter" ? segment.shownEvals : [];
-        if (evals.length) { // one may come after the last update
-          low = Math.min(low, evals[0][0]);
-          high = Math.max(high, evals.at(-1)[0]);
-        }
-        if (!segment.count) continue;
-        const x = segment.x(this.axis);
-        low = Math.min(low, this.axis === "time" ? 0 : x[0]);
-        high = Math.max(high, x[segment.count - 1]);
-      }
-    }
-    if (!(low < high)) return Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
-    return [low, this.isLive ? this.withRoom(low, high) : high];
-  }
-
-  // A run that goes on gets room on the right: what comes is added, and nothing drawn again.
-  withRoom(low, high) {
-    const last = this.runs[0].story?.state.max_iters;
-    if (this.axis === "iter" && last && high > 0.7 * last && high < last) return last;
-    const step = niceStep(high - low, 8);
-    return low + Math.ceil((1.02 * (high - low)) / step) * step;
-  }
-
-  range() {
-    return this.zoom ?? this.full();
-  }
-
-  // Show a part of the axis; nothing, or more than there is, is all of it.
-  show(range) {
-    const [low, high] = this.full();
-    if (range === null) {
-      this.zoom = null;
-    } else {
-      const least = Math.min(high - low, this.axis === "time" ? 1e-3 : 2);
-      const width = Math.max(range[1] - range[0], least);
-      const from = Math.max(low, Math.min(range[0], high - width));
-      const to = Math.min(high, from + width);
-      this.zoom = from <= low && to >= high ? null : [from, to];
-    }
-    this.changed();
-  }
-
-  // Zoom by a factor around a place, or move by a share of what is shown.
-  scale(factor, around) {
-    const [from, to] = this.range();
-    const middle = around ?? (from + to) / 2;
-    this.show([middle - (middle - from) * factor, middle + (to - middle) * factor]);
-  }
-
-  move(share) {
-    const [from, to] = this.range();
-    const by = (to - from) * share;
-    this.show([from + by, to + by]);
-  }
-
-  changed() {
-    for (const chart of this.charts) chart.ask();
-    this.onChange?.();
-  }
-
-  // Rows have come.
-  grown() {
-    for (const chart of this.charts) chart.grow();
-    this.onChange?.();
-  }
-}
-
-// First, lowest, highest and last value in each column of pixels; NaN where there is none.
-function extremes(x, y, count, from, to, width, isLog) {
-  const found = new Float64Array(4 * width).fill(NaN);
-  const scale = width / (to - from || 1);
-  for (let row = lowerBound(x, count, from); row < count && x[row] <= to; row += 1) {
-    const value = y[row];
-    if (!(value > -Infinity && value < Infinity) || (isLog && value <= 0)) continue;
-    const at = 4 * Math.min(width - 1, Math.floor((x[row] - from) * scale));
-    if (found[at] !== found[at]) {
-      found[at] = found[at + 1] = found[at + 2] = value;
-    } else if (value < found[at + 1]) found[at + 1] = value;
-    else if (value > found[at + 2]) found[at + 2] = value;
-    found[at + 3] = value;
-  }
-  return found;
-}
-
-function niceStep(span, parts) {
-  const rough = span / Math.max(parts, 1);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const lead = rough / power;
-  return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
-}
-
-function niceSeconds(span, parts) {
-  const rough = span / Math.max(parts, 1);
-  if (rough < 30) return niceStep(span, parts);
-  const steps = [60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
-  return steps.find((step) => step >= rough) ?? 86400 * Math.ceil(rough / 86400);
-}
-
-function linearTicks(low, high, parts) {
-  const step = niceStep(high - low, parts);
-  const ticks = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) {
-    ticks.push(Math.abs(tick) < step * 1e-9 ? 0 : tick);
-  }
-  return ticks;
-}
-
-function logTicks(low, high, parts) {
-  const ticks = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-    for (const lead of [1, 2, 5]) {
-      const tick = lead * 10 ** power;
-      if (tick >= low && tick <= high) ticks.push(tick);
-    }
-  }
-  if (ticks.length < 2) return linearTicks(low, high, parts);
-  const skip = Math.ceil(ticks.length / (2 * parts));
-  return ticks.filter((_, i) => i % skip === 0);
-}
-
-// The style sheet's colours as a canvas understands them, until the reader turns light to dark.
-const colors = {
-  known: new Map(),
-  of(name) {
-    if (!this.known.has(name)) {
-      this.probe ??= document.body.appendChild(make("span", { hidden: true }));
-      this.probe.style.color = `var(--${name})`;
-      this.known.set(name, getComputedStyle(this.probe).color);
-    }
-    return this.known.get(name);
-  },
-};
-
-class Chart {
-  // spec: id, title, tick(value), lines(view), describe(view, x, reach), and perhaps isLog,
-  // canBeLog, fromZero, marks(view, chart, pen), caption(view)
+class Chart extends Plot {
+  // A chart is described by an object:
+  //   id                          its name; its title is the sentence page-chart-ID
+  //   section                     the section of the page that it stands in
+  //   lines(view)                 [{ x, y, count, color, ... }]
+  //   tick(value)                 a number of the vertical axis
+  //   describe(view, x, reach, chart)   what is at a place: { x, lines }, or null
+  // and perhaps
+  //   isTall, isLog, canBeLog, fromZero
+  //   marks(view, chart, pen, done)     more to draw; `done`: the rows of each segment drawn before
+  //   caption(view), legend(view)       a text; elements (else the names of several runs)
+  //   follows(story)              what of a run's story it shows: other news do not redraw it
+  //   Type                        another class than Chart
   constructor(view, spec) {
-    this.view = view;
-    this.spec = spec;
-    this.isLog = spec.isLog ?? false;
+    super(view, spec);
     this.isDue = true;
     this.isSeen = false; // a canvas that was never drawn on costs the browser nothing
     this.at = null;
-    this.range = [0, 1];
-    this.canvas = make("canvas", { tabIndex: 0 });
     this.canvas.setAttribute("role", "img");
     this.cursor = make("div", { className: "cursor", hidden: true });
     this.selection = make("div", { className: "selection", hidden: true });
     this.tip = make("div", { className: "tip", hidden: true });
     this.tip.setAttribute("role", "status");
-    this.stage = make("div", { className: "stage" },
-      this.canvas, this.cursor, this.selection, this.tip);
+    this.stage.append(this.cursor, this.selection, this.tip);
     this.legend = make("div", { className: "legend" });
     this.heading = make("figcaption", {});
     this.caption = make("p", { className: "caption" });
     this.element = make("figure", { className: "chart", id: `chart-${spec.id}` },
       this.heading, this.legend, this.stage, this.caption);
+    if (spec.isTall) this.element.classList.add("tall");
     this.listen();
     this.label();
     view.charts.push(this);
   }
 
+  // Writes its words in the language of the page.
   label() {
-    const title = say(this.spec.title);
+    const title = say(`page-chart-${this.spec.id}`);
     this.heading.replaceChildren(make("h3", {}, title));
     if (this.spec.canBeLog) {
       const box = make("input", { type: "checkbox", checked: this.isLog });
@@ -192,6 +49,8 @@ class Chart {
     }
     this.canvas.setAttribute("aria-label", `${title}. ${say("page-keys")}`);
   }
+
+  // -- pointing --------------------------------------------------------------------------------------
 
   listen() {
     new ResizeObserver(() => { this.measure(); this.ask(); }).observe(this.stage);
@@ -221,7 +80,7 @@ class Chart {
       if (from === null || event.type === "pointercancel" || Math.abs(to - from) <= 3) return;
       this.view.show([this.value(Math.min(from, to)), this.value(Math.max(from, to))]);
     };
-    // Whoever comes here at once must not be told of a chart that is about to be drawn.
+    // Somebody who points at a chart before its next drawing must not read an old one.
     const beReady = () => { if (this.isDue) this.draw(); };
     this.canvas.addEventListener("pointerenter", beReady);
     this.canvas.addEventListener("focus", beReady);
@@ -261,31 +120,13 @@ class Chart {
     element.style.height = `${this.plotHeight}px`;
   }
 
-  // The size, kept: asking the browser for it with every point would cost more than drawing.
-  measure() {
-    this.width = this.stage.clientWidth;
-    this.height = this.stage.clientHeight;
-    this.plotWidth = Math.max(1, this.width - MARGIN.left - MARGIN.right);
-    this.plotHeight = Math.max(1, this.height - MARGIN.top - MARGIN.bottom);
-  }
-
-  value(pixel) {
-    const [from, to] = this.range;
-    return from + ((pixel - MARGIN.left) / this.plotWidth) * (to - from);
-  }
-
-  pixel(value) {
-    const [from, to] = this.range;
-    return MARGIN.left + ((value - from) / (to - from)) * this.plotWidth;
-  }
-
-  // Say what is at a place of the axis, or no longer.
+  // Says what is at a place of the axis; null: nothing any more.
   point(at) {
     const [from, to] = this.range;
     if (at === null || at < from || at > to) at = null;
     this.at = at;
     const reach = ((to - from) / this.plotWidth) * NEAR;
-    const found = at === null ? null : this.spec.describe(this.view, at, reach);
+    const found = at === null ? null : this.spec.describe(this.view, at, reach, this);
     this.cursor.hidden = this.tip.hidden = found === null;
     if (found === null) return;
     const left = this.pixel(found.x);
@@ -299,7 +140,9 @@ class Chart {
     this.tip.style.top = `${MARGIN.top + 4}px`;
   }
 
-  // To be drawn again, with the next frame. What nobody sees waits until somebody does.
+  // -- when to draw ----------------------------------------------------------------------------------
+
+  // Has it drawn with the next frame, or once somebody sees it.
   ask() {
     this.isDue = true;
     if (this.isAsked) return;
@@ -310,7 +153,7 @@ class Chart {
     requestAnimationFrame(() => { this.isAsked = false; this.draw(); });
   }
 
-  // Rows have come: draw just them, if they fit into what is there.
+  // Rows have come: only they are drawn, if they fit into what is there.
   grow() {
     if (!this.isSeen && !this.element.hidden) {
       this.isDue = true;
@@ -338,14 +181,14 @@ class Chart {
     return undefined;
   }
 
-  // The row that a line goes on from: where it has gaps, the last that is a number.
+  // The row that a line is continued from: where the line has gaps, the last row with a number.
   lastDrawn(line, row) {
     const isDrawn = (value) => Number.isFinite(value) && !(this.isLog && value <= 0);
     while (line.joins && row > 0 && !isDrawn(line.y[row])) row -= 1;
     return row;
   }
 
-  // Is there more to see than a part of a pixel?
+  // Would new rows change more than a part of a pixel?
   isVisible(lines) {
     const [from, to] = this.range;
     const least = (to - from) / this.plotWidth;
@@ -359,7 +202,7 @@ class Chart {
     return this.spec.lines(this.view).filter((line) => line.count);
   }
 
-  // What a drawing depends on, beside the rows themselves.
+  // What a drawing depends on beside the rows themselves.
   state(lines) {
     const notes = this.view.runs.flatMap((run) => run.segments.map((segment) =>
       [segment.evals.length, segment.saves.length, segment.count && segment.phases.length]));
@@ -379,13 +222,7 @@ class Chart {
     this.measure();
     this.range = this.view.range();
     if (!this.width || !this.height || !lines.length) return;
-    const dense = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(this.width * dense);
-    this.canvas.height = Math.round(this.height * dense);
-    const pen = this.canvas.getContext("2d");
-    pen.scale(dense, dense);
-    this.scaleY(lines);
-    this.axes(pen);
+    const pen = this.begin(lines);
     this.inside(pen, () => {
       for (const line of lines) this.drawLine(pen, line);
       this.spec.marks?.(this.view, this, pen, null);
@@ -393,153 +230,4 @@ class Chart {
     this.drawn = { state: this.state(lines), ...this.counted(lines) };
     if (this.at !== null) this.point(this.at);
   }
-
-  inside(pen, act) {
-    pen.save();
-    pen.beginPath();
-    pen.rect(MARGIN.left, 0, this.plotWidth, MARGIN.top + this.plotHeight);
-    pen.clip();
-    act();
-    pen.restore();
-  }
-
-  color(name) {
-    return colors.of(name);
-  }
-
-  // The vertical scale: all that is shown, and a little room.
-  scaleY(lines) {
-    const [from, to] = this.range;
-    const width = Math.ceil(this.plotWidth);
-    let [low, high] = [Infinity, -Infinity];
-    for (const line of lines) {
-      line.found = extremes(line.x, line.y, line.count, from, to, width, this.isLog);
-      for (let at = 0; at < line.found.length; at += 4) {
-        if (line.found[at + 1] < low) low = line.found[at + 1];
-        if (line.found[at + 2] > high) high = line.found[at + 2];
-      }
-    }
-    if (!(low <= high)) [low, high] = this.isLog ? [1, 10] : [0, 1];
-    if (this.spec.fromZero && !this.isLog) low = Math.min(0, low);
-    if (low === high) {
-      const room = Math.abs(low) * 0.1 || 1;
-      [low, high] = this.isLog ? [low / 1.5, high * 1.5] : [low - room, high + room];
-    }
-    if (this.isLog) {
-      const room = (high / low) ** 0.04;
-      this.low = Math.log(low / room);
-      this.high = Math.log(high * room);
-    } else {
-      const room = (high - low) * 0.05;
-      this.low = this.spec.fromZero && low >= 0 ? low : low - room;
-      this.high = high + room;
-    }
-  }
-
-  y(value) {
-    const place = ((this.isLog ? Math.log(value) : value) - this.low) / (this.high - this.low);
-    return MARGIN.top + (1 - place) * this.plotHeight;
-  }
-
-  axes(pen) {
-    const [from, to] = this.range;
-    const { left, top } = MARGIN;
-    const bottom = top + this.plotHeight;
-    pen.font = "12px system-ui, sans-serif";
-    pen.lineWidth = 1;
-    pen.fillStyle = this.color("faint");
-    pen.strokeStyle = this.color("grid");
-    const parts = Math.max(2, Math.floor(this.plotHeight / 32));
-    const [low, high] = this.isLog ? [Math.exp(this.low), Math.exp(this.high)] : [this.low, this.high];
-    const ticks = this.isLog ? logTicks(low, high, parts) : linearTicks(low, high, parts);
-    pen.textAlign = "right";
-    pen.textBaseline = "middle";
-    for (const tick of ticks) {
-      const y = Math.round(this.y(tick)) + 0.5;
-      pen.beginPath();
-      pen.moveTo(left, y);
-      pen.lineTo(left + this.plotWidth, y);
-      pen.stroke();
-      pen.fillText(this.spec.tick(tick), left - 6, y);
-    }
-    pen.textAlign = "center";
-    pen.textBaseline = "top";
-    const across = Math.max(2, Math.floor(this.plotWidth / 110));
-    const isTime = this.view.axis === "time";
-    const step = isTime ? niceSeconds(to - from, across) : Math.max(1, niceStep(to - from, across));
-    for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
-      const text = isTime ? secondsTick(tick, step) : whole(tick);
-      const half = pen.measureText(text).width / 2;
-      const x = Math.min(Math.max(this.pixel(tick), left - 20 + half), left + this.plotWidth + 8 - half);
-      pen.fillText(text, x, bottom + 6);
-    }
-    pen.strokeStyle = this.color("axis");
-    pen.beginPath();
-    pen.moveTo(left + 0.5, top);
-    pen.lineTo(left + 0.5, bottom + 0.5);
-    pen.lineTo(left + this.plotWidth, bottom + 0.5);
-    pen.stroke();
-  }
-
-  drawLine(pen, line) {
-    const [from, to] = this.range;
-    const first = Math.max(0, lowerBound(line.x, line.count, from) - 1);
-    const last = Math.min(line.count - 1, lowerBound(line.x, line.count, to));
-    if (last - first < this.plotWidth) {
-      this.drawRows(pen, line, first, last);
-      return;
-    }
-    const points = [];
-    for (let at = 0; at < line.found.length; at += 4) {
-      if (line.found[at] !== line.found[at]) continue;
-      for (let part = 0; part < 4; part += 1) points.push([MARGIN.left + at / 4 + 0.5, line.found[at + part]]);
-    }
-    this.stroke(pen, line, points);
-  }
-
-  // Each row of a line, from the first to the last.
-  drawRows(pen, line, first, last = line.count - 1) {
-    const points = [];
-    for (let row = Math.max(0, first); row <= last; row += 1) points.push([this.pixel(line.x[row]), line.y[row]]);
-    this.stroke(pen, line, points);
-    if (line.dots || (!this.view.isLive && last - first < this.plotWidth / 12)) {
-      pen.fillStyle = this.color(line.color);
-      for (const [x, value] of points) if (Number.isFinite(value)) this.dot(pen, x, value, 2.5);
-    }
-    pen.globalAlpha = 1;
-  }
-
-  stroke(pen, line, points) {
-    pen.strokeStyle = this.color(line.color);
-    pen.globalAlpha = line.alpha ?? 1;
-    pen.lineWidth = line.width ?? 1.5;
-    pen.lineJoin = "round";
-    pen.setLineDash(line.dash ?? []);
-    pen.beginPath();
-    let isDown = false;
-    for (const [x, value] of points) {
-      if (!Number.isFinite(value) || (this.isLog && value <= 0)) {
-        isDown = isDown && Boolean(line.joins);
-      } else {
-        if (isDown) pen.lineTo(x, this.y(value));
-        else pen.moveTo(x, this.y(value));
-        isDown = true;
-      }
-    }
-    pen.stroke();
-    pen.setLineDash([]);
-  }
-
-  dot(pen, x, value, size) {
-    pen.beginPath();
-    pen.arc(x, this.y(value), size, 0, 2 * Math.PI);
-    pen.fill();
-  }
-}
-
-// Make an element. Text becomes text, never markup.
-function make(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
 }

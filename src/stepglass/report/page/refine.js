@@ -1,10 +1,10 @@
-// Looking closer at a long run: of the part that is shown, the rows that were left out are fetched.
+// A close look at a long run: fetches the rows that were left out of the part that is shown.
 
 const REFINE_MS = 150; // after the last change of what is shown
-const ENOUGH_ROWS = 6000; // several for each column of pixels: more would not be seen
+const ENOUGH_ROWS = 6000; // several for each column of pixels: more cannot be seen
 
 class Refiner {
-  // `address` gives rows of a segment between two lines; `onRows` is told when some have come.
+  // `address` gives rows of a segment between two lines; `onRows` is called when some have come.
   constructor(view, address, onRows) {
     this.view = view;
     this.address = address;
@@ -13,7 +13,7 @@ class Refiner {
     this.asked = new Set();
   }
 
-  // The run was sent anew: so is what was fetched.
+  // The run is sent again: what was fetched has to be fetched again as well.
   forget() {
     this.asked.clear();
   }
@@ -55,16 +55,7 @@ class Refiner {
       await run.refine(await answer.json());
       this.onRows();
     } catch {
-      this.asked.delete(key); // the next look may do better
+      this.asked.delete(key); // the next look may succeed
     }
   }
-}
-
-// Of a long run not every iteration is here: whoever zooms in must know.
-function thinnedText() {
-  const [drawn, total] = ["numRows", "numPrinted"].map((name) =>
-    view.runs.reduce((sum, run) => sum + run[name], 0));
-  if (drawn >= total) return "";
-  const isLive = document.body.dataset.mode === "live";
-  return say(isLive ? "page-thinned-live" : "page-thinned", { total: whole(total), drawn: whole(drawn) });
 }

@@ -1,10 +1,14 @@
-// The parts of the page that are words and tables.
+// The parts of the page that are words and tables. Each function makes the elements of one section,
+// or none if there is nothing to show.
+
+const LAST_DATE = 8e12; // seconds: later than any date of JavaScript
+const MOST_SAMPLES = 50; // that are shown, the latest first
 
 function stateText(state) {
   const values = {
     step: state.step === null ? say("page-unknown") : whole(state.step),
     max: state.max_iters === null ? say("page-unknown") : whole(state.max_iters),
-    left: state.left_ms === null ? "" : seconds(state.left_ms / 1000),
+    left: state.left_ms === null ? "" : elapsed(state.left_ms / 1000),
   };
   const key = `page-state-${state.name}`;
   const text = say(key in WORDS[language] ? key : "page-state-log", values);
@@ -21,7 +25,7 @@ function healthLine(runs) {
   });
 }
 
-// A run's books: all its processes together, where each of them has some.
+// A run's ledger: those of all its processes added up.
 function ledgerOf(story) {
   const known = story.parts.filter((part) => part.ledger);
   if (!known.length) return null;
@@ -30,14 +34,14 @@ function ledgerOf(story) {
     for (const [name, ms] of Object.entries(ledger.phases)) phases.set(name, (phases.get(name) ?? 0) + ms);
   }
   const wall = known.reduce((sum, part) => sum + part.ledger.wall_ms, 0);
-  return { phases, wall, basis: known.at(-1).ledger.basis, isWhole: known.length === story.parts.length };
+  return { phases, wall, basis: known.at(-1).ledger.basis };
 }
 
 function ledgerSection(runs) {
   const blocks = runs.filter((run) => run.story).map((run) => {
     const ledger = ledgerOf(run.story);
     if (!ledger) return null;
-    const names = byOrder(ledger.phases.keys());
+    const names = inStackOrder(ledger.phases.keys());
     const bar = make("div", { className: "bar" });
     bar.setAttribute("role", "img");
     bar.setAttribute("aria-label", names.map((name) =>
@@ -53,16 +57,16 @@ function ledgerSection(runs) {
     const rows = [...names].sort((a, b) => ledger.phases.get(b) - ledger.phases.get(a)).map((name) =>
       make("tr", {},
         make("th", { scope: "row" }, chip(phaseColor(name)), phaseName(name)),
-        make("td", {}, `${number(ledger.phases.get(name) / 1000, 2)}\u00a0s`),
+        make("td", {}, secondsOf(ledger.phases.get(name))),
         make("td", {}, percent((100 * ledger.phases.get(name)) / ledger.wall))));
     return make("div", { className: "ledger" },
-      runs.length > 1 ? make("h3", {}, chip(`run-${run.number % 8}`), run.name) : null,
+      runs.length > 1 ? make("h3", {}, chip(ownColor(run)), run.name) : null,
       bar,
       make("table", { className: "sums" },
         make("tbody", {}, ...rows),
         make("tfoot", {}, make("tr", {},
           make("th", { scope: "row" }, say("wall-clock")),
-          make("td", {}, `${number(ledger.wall / 1000, 2)}\u00a0s`),
+          make("td", {}, secondsOf(ledger.wall)),
           make("td", {}, percent(100))))),
       make("p", { className: "caption" }, say(`basis-${ledger.basis}`)));
   });
@@ -75,7 +79,7 @@ function findingsSection(runs) {
     const list = findings.length
       ? make("ol", { className: "findings" }, ...findings.map(finding))
       : make("p", {}, say("no-findings"));
-    return runs.length > 1 ? [make("h3", {}, chip(`run-${run.number % 8}`), run.name), list] : [list];
+    return runs.length > 1 ? [make("h3", {}, chip(ownColor(run)), run.name), list] : [list];
   });
 }
 
@@ -90,7 +94,7 @@ function finding(found) {
     found.change ? command(found.change) : null);
 }
 
-// Something to paste, with a button that copies it.
+// A command to paste, with a button that copies it.
 function command(text) {
   const button = make("button", { type: "button" }, say("page-copy"));
   button.addEventListener("click", async () => {
@@ -110,12 +114,10 @@ function table(rows, className = "settings") {
     make("tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value))))));
 }
 
+// A value of the machine or the model.
 function fact(key, value) {
   if (typeof value !== "number") return value;
-  if (key === "time" && Math.abs(value) < 8e12) {
-    const style = { dateStyle: "long", timeStyle: "short" };
-    return new Intl.DateTimeFormat(language, style).format(new Date(value * 1000));
-  }
+  if (key === "time" && Math.abs(value) < LAST_DATE) return dateAndTime(value);
   return key === "peak_tflops" ? short(value) : large(value);
 }
 
@@ -137,10 +139,15 @@ function settingsSection(runs) {
   });
 }
 
+function cannotSection(told) {
+  const lines = [...new Set(told.flatMap((run) => run.story.cannot.map((text) => text[language])))];
+  return lines.length ? [make("ul", {}, ...lines.map((line) => make("li", {}, line)))] : [];
+}
+
 function samplesSection(runs) {
   const samples = runs.flatMap((run) => run.segments.flatMap((segment) =>
     segment.samples.map(([, iter, text]) => ({ run, iter, text }))));
-  return samples.slice(-50).reverse().map(({ run, iter, text }, i) =>
+  return samples.slice(-MOST_SAMPLES).reverse().map(({ run, iter, text }, i) =>
     make("details", { open: i === 0 },
       make("summary", {}, `${runs.length > 1 ? `${run.name}: ` : ""}${say("page-iteration", { number: whole(iter) })}`),
       make("pre", {}, text)));
@@ -158,8 +165,8 @@ function outcome(run) {
     ["page-outcome-val", loss(part?.last_val)],
     ["page-outcome-loss", loss(part?.last_loss)],
     ["page-outcome-iters", whole(part?.last_iter)],
-    ["page-outcome-normal", milliseconds(part?.normal_ms ?? NaN)],
-    ["page-outcome-wall", ledger ? seconds(ledger.wall / 1000) : say("page-unknown")],
+    ["page-outcome-normal", duration(part?.normal_ms ?? NaN)],
+    ["page-outcome-wall", ledger ? elapsed(ledger.wall / 1000) : say("page-unknown")],
     ["page-outcome-mfu", percent(part?.mfu.corrected ?? part?.mfu.clean ?? NaN, 2)],
   ];
 }
@@ -169,11 +176,11 @@ function compareSection(runs) {
   if (told.length < 2) return [];
   const outcomes = told.map(outcome);
   const names = [...new Set(told.flatMap((run) => Object.keys(run.story.config)))].sort();
-  // What only one of them states is no difference: the other's log may just not say.
+  // A setting that only one log states is no difference: the other log may just not say it.
   const different = names.filter((name) =>
     new Set(told.map((run) => run.story.config[name]).filter((value) => value !== undefined)).size > 1);
   const head = make("tr", {}, make("th", {}), ...told.map((run) =>
-    make("th", { scope: "col" }, chip(`run-${run.number % 8}`), run.name)));
+    make("th", { scope: "col" }, chip(ownColor(run)), run.name)));
   const row = (name, values) => make("tr", {}, make("th", { scope: "row" }, name),
     ...values.map((value) => make("td", {}, value)));
   const body = [

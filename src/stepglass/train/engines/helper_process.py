@@ -5,9 +5,9 @@
     result = helper.receive(patience)               # or a ReplicaLost that says what became of it
     helper.close()
 
-No wait for a helper is for ever: it ends with the patience for it, or with less once the run is
-asked to stop. A helper that is given up is killed and waited for; it leaves nothing behind. It
-waits for this process until the pipe ends, and does not outlive it even if it is stopped or hangs.
+Every wait for a helper ends: after its `Patience`, or sooner once the run is asked to stop. A
+helper that is given up is killed and reaped; it leaves nothing behind. A helper serves until the
+pipe ends, and does not outlive this process even if it is stopped or hangs.
 """
 
 import ctypes
@@ -29,12 +29,12 @@ from typing import Any
 import torch
 
 from stepglass import units
-from stepglass.errors import TrainingFailed
+from stepglass.train.engines.engine import EngineLost
 
-SLEEP_WITHIN_S = 1.0  # or a thread has work that is none of ours
-SPIN_S = 0.01  # to look for an answer before going to sleep
-PIECE_S = 0.05  # of a wait: a signal is heard after each
-END_WITHIN_S = 2.0  # by itself, once its pipe has ended; then it is killed
+SLEEP_WITHIN_S = 1.0  # a thread that is still awake then does work that is not ours
+SPIN_S = 0.01  # busy waiting for an answer, before the process sleeps
+PIECE_S = 0.05  # a wait is made of pieces of this length; signals are noticed after each
+END_WITHIN_S = 2.0  # a helper that has not ended this long after its pipe is killed
 STATES = {
     "T": "stopped",
     "t": "stopped by a debugger",
@@ -47,23 +47,21 @@ PR_SET_PDEATHSIG = 1  # as <sys/prctl.h> has it
 LENGTH = struct.Struct("!Q")  # of the message that follows
 
 
-class ReplicaLost(TrainingFailed):
+class ReplicaLost(EngineLost):
     """A helper has ended, or was given up. The weights are those of the last whole update, unless
     `is_torn`: then some have changed and others have not, and they must not be saved."""
 
-    is_torn = False
-
 
 class NoAnswer(Exception):
-    """The patience for another process is over."""
+    """Another process has not answered in time."""
 
 
 class Patience:
-    """How long helpers are waited for: some seconds, and once the run is asked to stop no more than
-    `grace_s`.
+    """How long to wait for helpers: some seconds, but at most `grace_s` once the run is asked to
+    stop.
 
-    A piece of a wait counts for its own length, however long it took: neither a laptop's sleep nor
-    Ctrl-Z, which stops helpers as well, uses any of it up.
+    Only time in which this process was awake counts: a laptop's sleep, or Ctrl-Z, which stops the
+    helpers as well, uses up nothing.
     """
 
     def __init__(self, seconds: float, grace_s: float, is_stopping: Callable[[], bool]) -> None:
@@ -106,7 +104,7 @@ class Helper:
             try:
                 serve(replica, theirs)
             finally:
-                os._exit(1)  # nothing of what is above on this stack is a helper's to do
+                os._exit(1)  # a helper must not run the code of this process's callers
         theirs.close()
 
     def send(self, name: str, arguments: tuple[Any, ...], patience: Patience) -> None:
@@ -134,15 +132,15 @@ class Helper:
         return self._lost
 
     def has_ended(self) -> bool:
-        """Whether nothing of it is left that could change what it shares with others."""
+        """Whether the process is gone and can no longer change shared memory."""
         return self._is_over(0.0)
 
     def hang_up(self) -> None:
-        """It ends by itself now, once it has done what it was told last."""
+        """Close the pipe. The helper ends by itself once it has done its last task."""
         self._channel.close()
 
     def close(self) -> None:
-        """Hang up, and have it ended where it does not end. It heeds no other signal."""
+        """Hang up, and kill the helper if it does not end. It ignores all other signals."""
         self.hang_up()
         if not self._is_over(END_WITHIN_S):
             self._kill()
@@ -163,8 +161,8 @@ class Helper:
         )
 
     def _let_finish(self) -> None:
-        """One that was stopped halfway through an update has moments of work left in it; without
-        them the update would be torn."""
+        """Wake a helper that was stopped in the middle of an update, so that it can finish it: the
+        update would be torn otherwise."""
         with suppress(OSError, EOFError, NoAnswer):
             os.kill(self._pid, signal.SIGCONT)
             self._channel.receive(Patience(END_WITHIN_S, END_WITHIN_S, lambda: False))
@@ -215,9 +213,8 @@ def fork() -> int:
 
 
 def let_other_threads_sleep() -> None:
-    """Wait until no other thread of this process runs. MKL's memory has locks of its own: one that
-    a thread holds at the moment of a fork, and be it a thread that is just ending, is locked in the
-    new process for ever.
+    """Wait until no other thread of this process runs. MKL's allocator has locks: a lock that any
+    thread holds at the moment of a fork stays locked in the new process for ever.
     """
     deadline = time.perf_counter() + SLEEP_WITHIN_S
     while is_any_other_thread_awake() and time.perf_counter() < deadline:
@@ -240,7 +237,7 @@ def is_any_other_thread_awake() -> bool:
 
 def serve(replica: Any, end: socket.socket) -> None:
     """In a helper: do as told until the pipe ends."""
-    # One that is stopped, or hangs, would not see that.
+    # A helper that is stopped or hangs would not notice the end of the pipe: the kernel kills it.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
@@ -275,8 +272,8 @@ def close_all_but(kept: int) -> None:
 
 
 class Channel:
-    """Messages to and from another process. multiprocessing's own connections wait for ever where
-    one side has stopped: for an answer, for the rest of it, or for room to send in."""
+    """Messages to and from another process. multiprocessing's connections wait for ever if the
+    other side has stopped: for an answer, for the rest of an answer, or for room in the pipe."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -316,8 +313,9 @@ class Channel:
 
 
 def wait_until(ready: select.poll, patience: Patience | None) -> None:
-    """Mostly the other side is about to answer: looking takes microseconds, being woken up up to a
-    millisecond. Without a patience, until the pipe ends."""
+    """Wait until a pipe is ready. The other side usually answers at once, so this looks for a while
+    before it sleeps: looking takes microseconds, waking up takes up to a millisecond. Without a
+    patience it waits until the pipe ends."""
     deadline = time.perf_counter() + SPIN_S
     while not ready.poll(0):
         if time.perf_counter() >= deadline:

@@ -1,18 +1,18 @@
 """A replica of the model on every core: each works on its own rows of a batch.
 
-    replicas = Replicas(model, optimizer, device)     # device.replicas of them
-    loss = replicas.backward(micro_batches, seed=(1337, step))
-    norm = replicas.update(grad_clip=1.0)
-    replicas.close()
+    engine = Replicas(model, optimizer, device, seed=1337)     # device.replicas of them
+    loss = engine.backward(batches, step)
+    norm = engine.update(grad_clip=1.0)
+    engine.close()
 
-PyTorch shares out every single operation among the cores, which then wait for each other several
-hundred times an update. Replicas meet three times: when the gradients are there, when they are
-added up, and when the weights have changed. Replica 0 is this process. The others are forked from
-it, so that Python's lock is not between them; weights, gradients and what the optimizer remembers
-lie in memory that all of them see. Sums have a fixed order: the same run ends in the same bits.
+PyTorch splits every single operation among the cores, which then wait for each other several
+hundred times per update. Replicas wait for each other three times: when the gradients are computed,
+when they are added up, and when the weights have changed. Replica 0 is this process. The others are
+forked from it, so they do not compete for Python's lock; weights, gradients and optimizer state are
+in shared memory. Sums have a fixed order: the same run ends in the same bits.
 
-A replica that has ended, was stopped or hangs is waited for no longer than equal work can take;
-then every call raises `ReplicaLost`, with weights and generator as the last whole update left them.
+A replica that has ended, was stopped or hangs is not waited for longer than equal work can take.
+Then every call raises `ReplicaLost`; weights and generator are as the last whole update left them.
 """
 
 import mmap
@@ -25,32 +25,41 @@ import torch
 from torch import Tensor, nn
 
 from stepglass.hardware.device import Device
+from stepglass.models.model import Model
+from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
 from stepglass.train.engines.helper_process import Helper, Patience, ReplicaLost
-from stepglass.train.evaluate import window_losses
-from stepglass.train.optimizer import MuonAdamW, parts_of
+from stepglass.train.muon import MuonAdamW
+from stepglass.train.optimizer import split_optimizer
 
-MicroBatch = tuple[Tensor, Tensor]
-Rows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
+ReplicaRows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
 
 # Replicas do equal work: one that is not done long after replica 0 will never be.
-WITHIN_S, WITHIN_TIMES = 60.0, 20  # at least so long, and so many times what replica 0 took
+WITHIN_S, WITHIN_TIMES = 60.0, 20  # the least wait, and a multiple of what replica 0 took
 COMPILE_WITHIN_S = 1800.0  # one may find in a cache what another has to compile
 GRACE_S, LONGEST_GRACE_S = 5.0, 30.0  # for as long as replica 0 took, once the run is to stop
 
 UNTOUCHED, BEGUN, DONE = range(3)  # how far a replica is with its part of an update
 
 
-class Replicas:
+class Replicas(Engine):
     """All replicas, seen from replica 0."""
 
-    def __init__(self, model: nn.Module, optimizer: MuonAdamW, device: Device) -> None:
-        self.is_stopping: Callable[[], bool] = lambda: False  # the run is; nobody waits long then
+    def __init__(
+        self,
+        model: Model,
+        optimizer: MuonAdamW,
+        device: Device,
+        seed: int = 0,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Nobody waits long for a replica once the run `is_stopping`."""
+        super().__init__(model, optimizer, device)
+        self._seed, self._is_stopping = seed, is_stopping
         share_memory(model, optimizer)
-        parts = parts_of(optimizer, device.replicas)
+        parts = split_optimizer(optimizer, device.replicas)
         size = sum(p.numel() for p in model.parameters())
         gradients = [shared(torch.zeros(size)) for _ in range(device.replicas)]
         progress = mmap.mmap(-1, device.replicas)
-        self._optimizer = optimizer
         self._threads = device.threads
         self._replicas = [
             Replica(number, model, parts, gradients, progress, device)
@@ -68,32 +77,39 @@ class Replicas:
             raise
         torch.set_num_threads(1)  # the other cores are taken
 
-    def backward(self, micro_batches: list[MicroBatch], seed: tuple[int, ...]) -> Tensor:
-        """Work out the gradients of an update. Returns its loss."""
+    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
         self._generator = torch.get_rng_state()
-        shares = [self._rows_of_each(x, y) for x, y in micro_batches]
-        rows = sum(len(x) for x, _ in micro_batches)
+        shares = [self._rows_of_each(x, y) for x, y in batches]
+        rows = sum(len(x) for x, _ in batches)
+        seed = (self._seed, step)
         work = [([share[i] for share in shares], rows, seed) for i in range(len(shares[0]))]
         return torch.tensor(sum(self._all_do("backward", work)))
 
     def update(self, grad_clip: float) -> Tensor | None:
-        """Clip and update. Returns the gradient's norm before clipping, where it clips."""
         norms = self._all_do("add_up", [()] * len(self._replicas))
         norm = sum(norm**2 for norm in norms) ** 0.5 if grad_clip > 0 else None
-        rates = [group["lr"] for group in self._optimizer.param_groups]
+        rates = [group["lr"] for group in self.optimizer.param_groups]
         self._update_all((rates, grad_clip, norm))
         self._generator = None
         return None if norm is None else torch.tensor(norm)
 
     def compile(self, does_compile: bool) -> None:
-        """From the next batch on. Each replica compiles for itself; they share a cache on disk."""
+        # Each replica compiles for itself; they share a cache on disk.
+        super().compile(does_compile)
         self._to_compile = {"compile", "backward", "score"} if does_compile else set()
         self._all_do("compile", [(does_compile,)] * len(self._replicas))
 
     def score(self, x: Tensor, y: Tensor) -> Tensor:
-        """The mean loss of each row."""
         work = [(part,) for part in self._rows_of_each(x, y)]
         return torch.from_numpy(np.concatenate(self._all_do("score", work)))
+
+    def rehearse_update(self, grad_clip: float) -> None:
+        nothing = torch.zeros((0, 1), dtype=torch.int64)
+        self.backward([(nothing, nothing)], 0)
+        self.update(grad_clip)
+
+    def discard_gradients(self) -> None:
+        """Every backward pass begins with gradients of zero."""
 
     def close(self) -> None:
         """End the helpers, and give this process its threads back."""
@@ -103,7 +119,7 @@ class Replicas:
             helper.close()
         torch.set_num_threads(self._threads)
 
-    def _rows_of_each(self, x: Tensor, y: Tensor) -> Rows:
+    def _rows_of_each(self, x: Tensor, y: Tensor) -> ReplicaRows:
         parts = (np.array_split(tensor.numpy(), len(self._replicas)) for tensor in (x, y))
         return list(zip(*parts, strict=True))
 
@@ -154,11 +170,11 @@ class Replicas:
         """With helpers, where replica 0 took some seconds for its own part."""
         least = COMPILE_WITHIN_S if name in self._to_compile else WITHIN_S
         grace_s = min(max(GRACE_S, own_s), LONGEST_GRACE_S)
-        return Patience(max(least, WITHIN_TIMES * own_s), grace_s, self.is_stopping)
+        return Patience(max(least, WITHIN_TIMES * own_s), grace_s, self._is_stopping)
 
 
 class Replica:
-    """One of them: all of the weights, and a part of them to look after."""
+    """One replica: it has all weights, and updates a part of them."""
 
     def __init__(
         self,
@@ -183,7 +199,7 @@ class Replica:
         self._sum, *self._others = [gradient[owned] for gradient in gradients]
         self._sums = pieces(self._sum, in_order[number])
 
-    def backward(self, micro_batches: Rows, rows_of_all: int, seed: tuple[int, ...]) -> float:
+    def backward(self, batches: ReplicaRows, rows_of_all: int, seed: tuple[int, ...]) -> float:
         """The gradients of this replica's rows. Returns their share of the loss."""
         if self.number > 0:  # replica 0 draws from the generator that checkpoints keep
             mixed = np.random.SeedSequence((*seed, self.number))
@@ -192,7 +208,7 @@ class Replica:
         for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
             parameter.grad = gradient
         total = 0.0
-        for x, y in micro_batches:
+        for x, y in batches:
             if len(x) == 0:
                 continue
             _, loss = self._model(torch.from_numpy(x), torch.from_numpy(y))
@@ -211,7 +227,7 @@ class Replica:
         self._model = torch.compile(plain) if does_compile else plain  # type: ignore[assignment]
 
     def add_up(self) -> float:
-        """The whole batch's gradients of the weights it looks after. Returns their norm."""
+        """Sum the gradients of the weights that this replica updates. Returns their norm."""
         self.progress = UNTOUCHED
         for other in self._others:
             self._sum.add_(other)
@@ -250,7 +266,7 @@ class Replica:
 
 
 def share_memory(model: nn.Module, optimizer: MuonAdamW) -> None:
-    """Move weights and what the optimizer remembers of them to where helpers can change them."""
+    """Move weights and optimizer state to memory that helpers can change."""
     for parameter in model.parameters():
         parameter.data = shared(parameter.data)
     for remembered in optimizer.state.values():

@@ -1,0 +1,114 @@
+"""What a data set's folder says of itself: the tokenizer, the vocabulary, and what its files hold.
+
+`stepglass prepare` writes a meta.json. nanoGPT writes a meta.pkl for characters, and nothing at all
+for GPT-2's tokens.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepglass import json_files
+from stepglass.data import nanogpt_meta, tokenizer
+from stepglass.data.prepare import SCHEMA
+from stepglass.errors import DataError, os_reason
+from stepglass.units import shown
+
+GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64: matrix units like it
+NANOGPT_DTYPE = np.dtype("<u2")
+
+
+@dataclass(frozen=True)
+class Description:
+    """How a folder's token files are to be read."""
+
+    origin: Path  # the file that says so
+    tokenizer_json: dict[str, Any]
+    vocab_size: int
+    dtype: "np.dtype[Any]" = NANOGPT_DTYPE
+    splits: dict[str, Any] = field(default_factory=dict)  # what each file must hold, if it is known
+    warnings: tuple[str, ...] = ()
+
+
+def describe(folder: Path) -> Description:
+    """The description of a data set, whoever made it."""
+    if os.path.lexists(folder / "meta.json") and not _is_foreign(folder):
+        found = _of_our_own(folder / "meta.json")
+    elif os.path.lexists(folder / "meta.pkl"):
+        found = _of_nanogpt(folder / "meta.pkl")
+    else:
+        found = Description(folder, {"kind": "gpt2"}, GPT2_PADDED_VOCAB)
+    if found.vocab_size > np.iinfo(found.dtype).max + 1:
+        raise DataError(
+            f"{found.origin}: a vocabulary of {found.vocab_size} does not fit {found.dtype.name} "
+            "tokens; prepare the text again"
+        )
+    return found
+
+
+def _of_our_own(path: Path) -> Description:
+    meta = _read_meta(path)
+    is_gpt2 = meta["tokenizer"].get("kind") == "gpt2"
+    return Description(
+        path,
+        meta["tokenizer"],
+        GPT2_PADDED_VOCAB if is_gpt2 else meta["vocab_size"],
+        np.dtype(meta["dtype"]).newbyteorder("<"),
+        meta["splits"],
+    )
+
+
+def _of_nanogpt(path: Path) -> Description:
+    found = nanogpt_meta.read_meta_pkl(path)
+    warnings: tuple[str, ...] = ()
+    if found.num_left_out:
+        rest = "those tokens have no text" if found.table else "tokens go by their numbers"
+        warnings = (
+            f"{path}: {found.num_left_out} entries of 'stoi' are left out, for they are not "
+            f"texts with an id of their own below {found.vocab_size}; {rest}",
+        )
+    codec_json = tokenizer.of_table(found.table, found.vocab_size)
+    return Description(path, codec_json, found.vocab_size, warnings=warnings)
+
+
+def _is_foreign(folder: Path) -> bool:
+    """A nanoGPT folder may have a meta.json beside its meta.pkl. Ours names its schema."""
+    if not os.path.lexists(folder / "meta.pkl"):
+        return False
+    try:
+        meta = json_files.read_json(folder / "meta.json")
+    except (OSError, ValueError):
+        return False  # `_read_meta` says what is wrong with it
+    return not isinstance(meta, dict) or "schema" not in meta
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json_files.read_json(path)
+        expected = {"tokenizer": dict, "vocab_size": int, "dtype": str, "splits": dict}
+        for key, kind in expected.items():
+            if not isinstance(meta[key], kind):
+                raise ValueError(f"{key} is not {kind.__name__}")
+        if meta["dtype"] not in ("uint16", "uint32") or meta["vocab_size"] < 1:
+            raise ValueError(f"dtype {meta['dtype']!r}, vocab_size {meta['vocab_size']!r}")
+        if meta.get("schema") != SCHEMA:
+            raise ValueError(f"schema {shown(meta.get('schema'))}, expected {SCHEMA}")
+        for split in ("train", "val"):
+            if not isinstance(meta["splits"][split]["tokens"], int):
+                raise ValueError(f"splits.{split} has no number of tokens")
+        if meta["tokenizer"].get("kind") != "gpt2":
+            found = tokenizer.from_json(meta["tokenizer"], str(path)).vocab_size
+            if found != meta["vocab_size"]:
+                raise ValueError(
+                    f"vocab_size is {meta['vocab_size']}, but its tokenizer has {found}"
+                )
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}: expected what `stepglass prepare` writes, found a problem: {error!s}"
+        ) from error
+    return dict(meta)

@@ -1,0 +1,115 @@
+"""One file of tokens, mapped into memory.
+
+The file is checked before training starts, and every batch as it is read: a token that the model
+has no row for would otherwise surface as a crash in a kernel.
+"""
+
+import hashlib
+import mmap
+import os
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepglass.data import identity
+from stepglass.errors import DataError, os_reason
+
+SCAN_TOKENS = 1 << 25  # checked before training; beyond that, batch by batch
+EDGE_TOKENS = 1 << 20  # at each end: known at once, and all that earlier versions looked at
+
+
+class TokenFile:
+    """One .bin file, mapped into memory. `promised` is the sha256 that meta.json has for it."""
+
+    def __init__(
+        self, path: Path, dtype: "np.dtype[Any]", vocab_size: int, promised: str | None = None
+    ) -> None:
+        self.path = path
+        self._vocab_size = vocab_size
+        self._promised = promised
+        try:
+            fd = identity.open_regular(path)
+            weakref.finalize(self, os.close, fd)
+            if os.fstat(fd).st_size == 0:
+                raise DataError(f"{path}: expected tokens, found an empty file")
+            # The map keeps the file it was made from, even if another takes its name.
+            self._map = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+            self._file = identity.OpenFile(path, fd)
+        except FileNotFoundError as error:
+            raise DataError(
+                f"{path}: no such file; make the data set with `stepglass prepare`"
+            ) from error
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {os_reason(error)}") from error
+        except ValueError as error:
+            raise DataError(f"{path}: expected a file of tokens, found something else") from error
+        if len(self._map) % dtype.itemsize:
+            raise DataError(
+                f"{path}: expected whole {dtype.name} tokens, found {len(self._map)} bytes, "
+                f"not a multiple of {dtype.itemsize}"
+            )
+        self.tokens = np.frombuffer(self._map, dtype=dtype)
+        ends = self.tokens[:EDGE_TOKENS].tobytes() + self.tokens[-EDGE_TOKENS:].tobytes()
+        self._edges_sha256 = hashlib.sha256(ends).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def require(self, num_tokens: int, block_size: int) -> None:
+        if len(self) < num_tokens:
+            raise DataError(
+                f"{self.path}: expected at least {num_tokens} tokens for block_size={block_size}, "
+                f"found {len(self)}; lower --block_size or prepare more text"
+            )
+
+    def scan(self) -> None:
+        """Look at the start of the file for what can only be a mistake."""
+        head = self.tokens[:SCAN_TOKENS]
+        largest = int(head.max())
+        if largest >= self._vocab_size:
+            swapped = int(head.byteswap().max())
+            order = "; the bytes look big-endian" if swapped < self._vocab_size else ""
+            where = int(np.argmax(head >= self._vocab_size))
+            raise DataError(
+                f"{self.path} token {where}: expected ids below the vocabulary's "
+                f"{self._vocab_size}, "
+                f"found {int(head[where])}{order}"
+            )
+        if largest == int(head.min()):
+            raise DataError(
+                f"{self.path}: expected text, found the same token {largest} everywhere"
+            )
+
+    def windows(self, offsets: "np.ndarray[Any, Any]", length: int) -> "np.ndarray[Any, Any]":
+        """Rows of `length` tokens that start at the offsets."""
+        # Reading past the end of a file that shrank kills the process with SIGBUS: ask first.
+        self._file.require_unchanged()
+        self.require_promised()
+        self._file.hash_beside()  # not before: processes are forked at the start, without threads
+        rows = self.tokens[offsets[:, None] + np.arange(length)]
+        if rows.max() >= self._vocab_size:
+            raise DataError(
+                f"{self.path}: expected ids below the vocabulary's {self._vocab_size}, found "
+                f"{int(rows.max())}"
+            )
+        return rows
+
+    def require_promised(self) -> None:
+        """Raise DataError if the file is known not to be the one that meta.json describes."""
+        if self._promised is not None and self._file.sha256 not in (None, self._promised):
+            raise DataError(
+                f"{self.path}: its sha256 is not the one in {self.path.parent / 'meta.json'}: the "
+                f"file changed; prepare the text again"
+            )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the file is known by. The sha256 of a large file comes later."""
+        found = {
+            "tokens": len(self),
+            "dtype": self.tokens.dtype.name,
+            "edges_sha256": self._edges_sha256,
+        }
+        sha256 = self._file.sha256 or self._promised
+        return found if sha256 is None else {**found, "sha256": sha256}

@@ -1,0 +1,110 @@
+"""What of a boundary's excess was evaluation, what checkpoint, and what warm-up or a stall.
+
+Timestamps tell an evaluation and a checkpoint apart, or boundaries that have the one without the
+other. Where there is neither, they stay together.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from stepglass.explain.timing import Spike, Timing
+from stepglass.logs.segment import Segment
+from stepglass.logs.table import median
+
+COARSE = 0.005  # of an evaluation: boundaries with and without a checkpoint say more
+MUCH_SLOWER = 3.0  # than other boundaries: more than an evaluation happened there
+
+
+def find_stalls_at_boundaries(timing: Timing) -> None:
+    """Mark the boundaries that are far slower than the others: they include a stall."""
+    usual = [s.excess_ms for s in timing.spikes if s.cause in ("eval", "eval+checkpoint")]
+    if len(usual) < 3:
+        return
+    middle = median(usual)
+    for index, spike in enumerate(timing.spikes):
+        is_boundary = spike.cause in ("eval", "eval+checkpoint")
+        if is_boundary and spike.excess_ms > MUCH_SLOWER * middle:
+            timing.spikes[index] = spike._replace(
+                cause=spike.cause + "+unexplained", stall_ms=spike.excess_ms - middle
+            )
+
+
+def split_boundaries(timing: Timing, segment: Segment) -> None:
+    """What of the boundaries' excess was evaluation, and what checkpoint."""
+    plain = [s for s in timing.spikes if s.cause == "eval"]
+    saved = [s for s in timing.spikes if s.cause == "eval+checkpoint"]
+    both = plain + saved
+    if both:
+        timing.boundary_ms = median([s.excess_ms for s in both])
+    by_stamps = _by_timestamps(timing, segment, saved)
+    has_contrast = bool(plain) and bool(saved)
+    if by_stamps is not None and not (has_contrast and by_stamps.is_coarse):
+        timing.split_by = "timestamps"
+        timing.eval_ms, timing.save_ms = by_stamps.eval_ms, by_stamps.save_ms
+    elif plain:
+        timing.split_by = "contrast"
+        timing.eval_ms = median([s.excess_ms for s in plain])
+        if saved:
+            with_save = median([s.excess_ms for s in saved])
+            timing.save_ms = max(0.0, with_save - timing.eval_ms)
+    first = [s for s in timing.spikes if s.cause.startswith("warmup")]
+    if first:
+        evaluations = [s for s in first if "eval" in s.cause]
+        total = sum(s.excess_ms for s in first)
+        if not evaluations:
+            timing.warmup_ms = total
+        elif timing.eval_ms is not None:
+            timing.warmup_ms = max(0.0, total - timing.eval_ms)
+
+
+class Split(NamedTuple):
+    """An evaluation and a checkpoint, on average."""
+
+    eval_ms: float
+    save_ms: float
+    is_coarse: bool  # the stamps are good for the first digits only
+
+
+def _by_timestamps(timing: Timing, segment: Segment, spikes: list[Spike]) -> Split | None:
+    """Evaluation and checkpoint, from the times their lines were printed.
+
+    Two views of the evaluation, each as good as the clock's resolution: up to its line, and all
+    that was not after it. None if the checkpoint is lost in that resolution.
+    """
+    table, normal = segment.table, timing.normal_ms or 0.0
+    stamps, iters = table.column("stamp"), table.column("iter")
+    evaluations = {e.iter: e for e in segment.evals if e.stamp is not None}
+    if not evaluations or not np.isfinite(stamps).any():
+        return None
+    rows = {int(line): row for row, line in enumerate(table.column("line"))}
+    evals_ms, saves_ms = [], []
+    for spike in spikes:
+        row, evaluation = rows[spike.line], evaluations.get(spike.iter)
+        if evaluation is None or evaluation.stamp is None or not np.isfinite(stamps[row]):
+            continue
+        views = [spike.excess_ms - ((stamps[row] - evaluation.stamp) * 1000 - normal)]
+        if row and np.isfinite(stamps[row - 1]):
+            between = iters[row] - iters[row - 1] - 1
+            views.append((evaluation.stamp - stamps[row - 1]) * 1000 - between * normal)
+        evals_ms.append(float(np.mean(views)))
+        saves_ms.append(spike.excess_ms - evals_ms[-1])
+    if not evals_ms:
+        return None
+    shows_seconds = bool((stamps[np.isfinite(stamps)] % 1 == 0).all())
+    resolution_ms = 1000.0 if shows_seconds else 1.0
+    eval_ms, save_ms = float(np.mean(evals_ms)), float(np.mean(saves_ms))
+    if min(eval_ms, save_ms) < 2 * resolution_ms / math.sqrt(len(evals_ms)):
+        return None
+    return Split(eval_ms, save_ms, is_coarse=resolution_ms > COARSE * eval_ms)
+
+
+def read_printed(timing: Timing, segment: Segment) -> None:
+    """Take the times of evaluations and checkpoints from a log that prints them."""
+    printed = [e.time_ms for e in segment.evals if e.time_ms is not None]
+    if printed:
+        timing.eval_ms, timing.split_by = median(printed), "printed"
+    saves = [s.time_ms for s in segment.saves if s.time_ms is not None]
+    if saves:
+        timing.save_ms = median(saves)

@@ -1,0 +1,67 @@
+"""What a log cannot show, and what of it was too much to keep: message ids of the catalogues."""
+
+from collections.abc import Callable
+
+from stepglass.explain.study import Study
+from stepglass.logs.segment import MOST_NAMES
+
+
+def cannot_show(study: Study) -> list[str]:
+    """What a log like this one cannot tell, without the `cannot-` before each id."""
+    parts = study.parts
+    ids = [limit for limit in study.log.format.limits if _applies(limit, study)]
+    if all(p.timing.ledger is None for p in parts):
+        has_times = any(len(p.timing.times) and p.timing.normal_ms is not None for p in parts)
+        ids.append("evals-unprinted" if has_times else "no-times")
+    elif all(
+        p.timing.ledger is None or p.timing.ledger.basis in ("printed", "estimated") for p in parts
+    ):
+        ids.append("wall-clock")
+    if not any(p.segment.evals for p in parts):
+        ids.append("no-evals")
+    return ids
+
+
+def _applies(limit: str, study: Study) -> bool:
+    return limit not in ONLY_IF or ONLY_IF[limit](study)
+
+
+def _skips_iterations(study: Study) -> bool:
+    return any((p.timing.num_iters or 0) > len(p.segment.table) for p in study.parts)
+
+
+def _names_no_device(study: Study) -> bool:
+    unnamed = [p for p in study.parts if p.mfu.printed_last is not None and p.mfu.device is None]
+    return any(p.setting("device") not in ("cpu", "mps") for p in unnamed)
+
+
+def _mixes_evals_and_saves(study: Study) -> bool:
+    return any(p.timing.spikes_of("checkpoint") and p.timing.save_ms is None for p in study.parts)
+
+
+# These limits of a format depend on the log. The others are true of every log of the format.
+ONLY_IF: dict[str, Callable[[Study], bool]] = {
+    "unprinted": _skips_iterations,
+    "device": _names_no_device,
+    "split": _mixes_evals_and_saves,
+}
+
+
+def left_out(study: Study) -> dict[str, dict[str, int]]:
+    """What a log has more of than is kept, by id, with how many. Figures are of all of it; what is
+    missing is a name, a message or a point of a curve."""
+    segments = [part.segment for part in study.parts]
+    settings = sum(segment.num_left_out for segment in segments)
+    events = sum(sum(s.num_events.values()) - len(s.events) for s in segments)
+    evals, kept = sum(s.num_evals for s in segments), sum(len(s.evals) for s in segments)
+    runs = study.log.num_unparted
+    found: dict[str, dict[str, int]] = {}
+    if settings:
+        found["settings"] = {"count": settings, "most": MOST_NAMES}
+    if events > 0:
+        found["events"] = {"count": events}
+    if kept < evals:
+        found["evals"] = {"count": evals, "kept": kept}
+    if runs:
+        found["runs"] = {"count": runs, "most": len(study.log.segments)}
+    return found

@@ -1,0 +1,59 @@
+"""The log that somebody asks about: a file, a pipe, or the one in a folder."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from stepglass.errors import ConfigError, LogError, file_kind, os_reason
+from stepglass.measure import devices
+
+# What a folder may hold, the best first.
+LOGS_IN_A_FOLDER = ("run.jsonl", "trainer_state.json", "metrics.jsonl", "metrics.csv", "main.log")
+
+
+def checked_device(name: str) -> str | None:
+    if not name:
+        return None
+    if devices.find_device(name) is None:
+        raise ConfigError(
+            f"--device: {name!r} is not in the table of known devices; expected a name such as "
+            f"'RTX 4090', 'A100' or 'M3 Max'; leave it out to get TFLOP/s instead"
+        )
+    return name
+
+
+def opened(target: str) -> tuple[str, BinaryIO]:
+    """The log's bytes, and the name to call it by."""
+    if target == "-":
+        if sys.stdin is None:
+            raise LogError("-: nothing is piped in; expected a log on standard input")
+        return "-", sys.stdin.buffer
+    path = log_in(Path(target))
+    try:
+        status = os.stat(path)
+        is_stream = stat.S_ISFIFO(status.st_mode)  # as in `explain <(zcat log.gz)`
+        if not (stat.S_ISREG(status.st_mode) or is_stream):
+            raise LogError(f"{path}: expected a log file, found {file_kind(status.st_mode)}")
+        # A system file such as /proc/kmsg has no size, and reading it may wait for ever.
+        flags = 0 if is_stream or status.st_size else os.O_NONBLOCK
+        return str(path), open(os.open(path, os.O_RDONLY | flags), "rb")
+    except OSError as error:
+        raise LogError(f"{path}: {os_reason(error)}; expected a log file, a run or -") from error
+
+
+def log_in(path: Path) -> Path:
+    """The file itself, or the log in a folder."""
+    if not path.is_dir():
+        return path
+    for name in LOGS_IN_A_FOLDER:
+        if (path / name).is_file():
+            return path / name
+    saved = sorted(path.glob("checkpoint-*/trainer_state.json"), key=lambda p: p.stat().st_mtime)
+    if saved:
+        return saved[-1]
+    raise LogError(
+        f"{path}: no log in this folder; expected one of {', '.join(LOGS_IN_A_FOLDER)}, or the "
+        f"name of a log file"
+    )

@@ -1,0 +1,198 @@
+"""Sentences and numbers in several languages: Fluent catalogues, Babel's numbers.
+
+    words = Words("de")
+    words.text("normal-is", normal_ms=33.24)   # "Eine gewöhnliche Iteration dauert 33,24 ms."
+
+A value is formatted by its name: `_ms` is a duration, `_share` a fraction shown as percent, `_mfu`
+and `_percent` percent, `_loss` four decimals, `_bytes` a size. Whole numbers reach Fluent as
+numbers, so that plurals work. Unknown is the text "n/a", or `none` where a sentence asks for it.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from babel import Locale
+from babel.numbers import format_decimal
+from fluent.syntax import FluentParser
+from fluent.syntax import ast as fluent
+
+Language = Literal["en", "de", "es", "fr"]  # each has a catalogue in `locale`
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+NBSP = "\u00a0"
+UNKNOWN = "n/a"
+ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
+
+
+COUNTED = ("count", "lines", "more", "replayed", "understood")
+
+
+class Words:
+    """One language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._locale = Locale(language)
+        self._sources = messages(catalogue(language))  # parsed when they are needed: it takes time
+        self._patterns: dict[str, fluent.Pattern] = {}
+
+    def has(self, key: str) -> bool:
+        return key in self._sources
+
+    def sources(self) -> dict[str, str]:
+        """Every message as it stands in the catalogue."""
+        return self._sources
+
+    def text(self, key: str, **values: object) -> str:
+        """The sentence of a key."""
+        if key not in self._patterns:
+            message = FluentParser(with_spans=False).parse_entry(self._sources[key])
+            assert isinstance(message, fluent.Message), f"{self.language}: {key}"
+            assert message.value is not None, f"{self.language}: {key}"
+            self._patterns[key] = message.value
+        arguments = {name: self.value(name, value) for name, value in values.items()}
+        lines = self._said(self._patterns[key], arguments).split("\n")
+        return " ".join(line.strip() for line in lines) if len(lines) > 1 else lines[0]
+
+    def _said(self, pattern: fluent.Pattern, arguments: dict[str, object]) -> str:
+        """Fluent's texts, variables and choices: the catalogues use nothing else of it. Its own
+        runtime loads dates and time zones as well, which takes a fifth of the start-up."""
+        parts = []
+        for element in pattern.elements:
+            if isinstance(element, fluent.TextElement):
+                parts.append(element.value)
+                continue
+            expression = element.expression
+            if isinstance(expression, fluent.SelectExpression):
+                chosen = self._chosen(expression, arguments)
+                parts.append(self._said(chosen, arguments))
+            elif isinstance(expression, fluent.StringLiteral):
+                parts.append(expression.parse()["value"])
+            else:
+                assert isinstance(expression, fluent.VariableReference), type(expression)
+                value = arguments[expression.id.name]
+                parts.append(self.number(value, 0) if isinstance(value, int) else str(value))
+        return "".join(parts)
+
+    def _chosen(
+        self, choice: fluent.SelectExpression, arguments: dict[str, object]
+    ) -> fluent.Pattern:
+        """The variant whose name the value has, or the plural of its number."""
+        assert isinstance(choice.selector, fluent.VariableReference), type(choice.selector)
+        value = arguments[choice.selector.id.name]
+        name = self._locale.plural_form(value) if isinstance(value, int) else str(value)
+        for variant in choice.variants:
+            if isinstance(variant.key, fluent.Identifier) and variant.key.name == name:
+                return variant.value
+        return next(variant.value for variant in choice.variants if variant.default)
+
+    def value(self, name: str, value: object) -> object:
+        """A value as it stands in a sentence."""
+        if value is None:
+            return "none" if name in ASKED_FOR else UNKNOWN
+        if isinstance(value, bool | str):
+            return str(value)
+        if not isinstance(value, int | float):
+            return str(value)
+        for suffix, show in (
+            ("_ms", self.duration),
+            ("_share", self.share),
+            ("_mfu", self.percent),
+            ("_points", self.points),
+            ("_percent", self.coarse_percent),
+            ("loss", self.loss),
+            ("_bytes", self.size),
+            ("rate", self.rate),
+            ("_lr", self.rate),
+            ("tokens", self.count),
+            ("tokens_per_iter", self.count),
+            ("parameters", self.count),
+            ("chance", self.share),
+        ):
+            if name.endswith(suffix):
+                return show(float(value))
+        if isinstance(value, int):
+            return value if name in COUNTED else str(value)  # iter 5000, not iter 5,000
+        size = abs(value)
+        return self.number(value, 0 if size >= 100 else 1 if size >= 1 else 2 if size >= 0.1 else 3)
+
+    def number(self, value: float, digits: int) -> str:
+        """Decimal mark and thousands as the language has them."""
+        pattern = "#,##0" + ("." + "0" * digits if digits else "")
+        return str(format_decimal(value, pattern, locale=self.language))
+
+    def duration(self, ms: float) -> str:
+        if ms < 0.9995:
+            return self.number(ms, 3) + NBSP + "ms"
+        if ms < 999.5:
+            return self.number(ms, 1 if ms >= 100 else 2) + NBSP + "ms"
+        seconds = ms / 1000
+        if seconds < 60:
+            return self.number(seconds, 2 if seconds < 10 else 1) + NBSP + "s"
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return f"{minutes}{NBSP}min {rest}{NBSP}s"
+        return f"{self.number(minutes // 60, 0)}{NBSP}h {minutes % 60}{NBSP}min"
+
+    def seconds(self, ms: float) -> str:
+        """Seconds with two decimals, for a column that adds up."""
+        return self.number(ms / 1000, 2) + NBSP + "s"
+
+    def share(self, fraction: float) -> str:
+        return self.percent_sign(self.number(100 * fraction, 1))
+
+    def percent(self, value: float) -> str:
+        return self.percent_sign(self.number(value, 2))
+
+    def coarse_percent(self, value: float) -> str:
+        return self.percent_sign(self.number(value, 0 if abs(value) >= 10 else 1))
+
+    def points(self, value: float) -> str:
+        return self.number(value, 3)
+
+    def percent_sign(self, number: str) -> str:
+        return number + ("%" if self.language == "en" else NBSP + "%")
+
+    def loss(self, value: float) -> str:
+        return self.number(value, 4)
+
+    def rate(self, value: float) -> str:
+        return (
+            self.number(value, 0)
+            if value >= 10
+            else f"{value:.3g}".replace(".", self.number(0.1, 1)[1])
+        )
+
+    def count(self, value: float) -> str:
+        if value >= 1e9:
+            return self.number(value / 1e9, 2) + NBSP + "G"
+        if value >= 1e6:
+            return self.number(value / 1e6, 2) + NBSP + "M"
+        return self.number(value, 0)
+
+    def size(self, num_bytes: float) -> str:
+        byte = "o" if self.language == "fr" else "B"  # octets
+        for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+            if num_bytes >= scale:
+                return self.number(num_bytes / scale, 1) + NBSP + unit + byte
+        return self.number(num_bytes, 0) + NBSP + byte
+
+
+def catalogue(language: str) -> str:
+    return (Path(__file__).parents[1] / "locale" / f"{language}.ftl").read_text("utf-8")
+
+
+def messages(source: str) -> dict[str, str]:
+    """Each message's own text in a catalogue. It ends where the next one begins."""
+    found = re.split(r"^(?=[a-z][\w-]* =)", source, flags=re.MULTILINE)
+    return {text.split(" =", 1)[0]: text for text in found[1:]}
+
+
+def from_environment() -> str:
+    """The language the terminal is set to, if it is one of ours."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        value = os.environ.get(name, "")
+        if value:
+            return value[:2] if value[:2] in LANGUAGES else "en"
+    return "en"

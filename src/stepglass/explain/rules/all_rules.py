@@ -1,0 +1,74 @@
+"""All rules, and what they find in a log.
+
+A rule `warm-up` is a module of this folder, `warm_up`, with a function `find_warm_up`, and a line
+in `NAMES`.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from stepglass.explain.finding import Finding
+from stepglass.explain.study import Part, Study
+
+Rule = Callable[[Part], list[Finding]]
+
+# Of findings that cost the same, the first in this list comes first.
+NAMES = (
+    "eval-inside-iteration",
+    "mfu-echo",
+    "warm-up",
+    "mfu-wrong-peak",
+    "small-kernels",
+    "accumulation-waste",
+    "slow-path",
+    "data-bound",
+    "periodic-stall",
+    "slowdown",
+    "eval-too-expensive",
+    "eval-noise",
+    "checkpoint-interval",
+    "overfitting",
+    "best-checkpoint-lost",
+    "stopped-early",
+    "schedule-mismatch",
+    "nan-loss",
+    "divergence",
+    "loss-spike",
+    "initial-loss",
+    "plateau",
+    "data-budget",
+    "out-of-memory",
+    "contradiction",
+    "unexplained-stall",
+    "last-line-is-eval",
+)
+
+
+def rule_named(name: str) -> Rule:
+    """
+    >>> rule_named("warm-up").__name__
+    'find_warm_up'
+    """
+    module = name.replace("-", "_")
+    rule: Rule = getattr(import_module(f"stepglass.explain.rules.{module}"), f"find_{module}")
+    return rule
+
+
+RULES = {name: rule_named(name) for name in NAMES}
+
+
+def findings(study: Study) -> list[Finding]:
+    """What every rule says, the costliest first. A restart does not repeat a finding."""
+    found: dict[tuple[str, str], Finding] = {}
+    for part in study.parts:
+        for name, rule in RULES.items():
+            for finding in rule(part):
+                assert finding.rule == name
+                finding.part = part.number
+                if not part.format.has_nanogpt_settings:
+                    finding.change = {}  # the trainer's settings have other names
+                key = (finding.rule, finding.variant)
+                before = found.get(key)
+                if before is None or finding.cost_ms > before.cost_ms:
+                    found[key] = finding
+    return sorted(found.values(), key=Finding.sort_key)

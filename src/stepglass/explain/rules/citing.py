@@ -1,0 +1,18 @@
+"""The lines of a log that a finding about slow iterations rests on."""
+
+from stepglass.explain.finding import MOST_CITED
+from stepglass.explain.study import Part
+from stepglass.explain.timing import Spike
+
+
+def spike_lines(part: Part, spikes: list[Spike]) -> list[int]:
+    """The iterations' lines and those of the evaluations and checkpoints before them."""
+    spikes = spikes[:MOST_CITED]
+    iters = {spike.iter for spike in spikes}
+    lines = [spike.line for spike in spikes]
+    for evaluation in part.segment.evals:
+        if evaluation.iter in iters:
+            lines.append(evaluation.line)
+            if evaluation.save_line is not None:
+                lines.append(evaluation.save_line)
+    return lines

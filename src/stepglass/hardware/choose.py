@@ -1,0 +1,172 @@
+"""Which device, which number format, whether to compile, how many replicas.
+
+Every choice that the user did not make comes back with its reason, to be printed.
+"""
+
+import importlib.util
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+import torch
+
+from stepglass import units
+from stepglass.errors import DeviceError
+from stepglass.hardware.device import Device
+from stepglass.measure.console_lines import device_line, dtype_line
+from stepglass.settings.train import TrainConfig
+
+# Seconds of warm-up, and the share of an iteration that compiling saves. The CPU's are measured
+# (docs/recipes.md). The GPU's are what others report; they were never measured here.
+COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
+USUAL_MFU = 0.4
+# Replicas are used only if they keep at least this share of the cores busy on average.
+BUSY_CORES = 0.75
+MAX_GRADIENT_BYTES = 1 << 30  # what the gradients of all replicas together may take
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def pick_type(asked: str) -> tuple[str, str]:
+    """The device to use and the reason: what was asked for, else the fastest that is there."""
+    kind = asked.partition(":")[0]
+    if asked == "auto":
+        if torch.cuda.is_available():
+            return "cuda", "a CUDA GPU is present"
+        if torch.backends.mps.is_available():
+            return "mps", "an Apple GPU is present"
+        return "cpu", "no CUDA or Apple GPU was found"
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if kind not in present:
+        raise DeviceError(f"--device expects auto, cpu, cuda, cuda:N or mps, found {asked!r}")
+    if not present[kind]:
+        raise DeviceError(
+            f"--device={asked}: torch {torch.__version__} finds no such device here; try "
+            "--device=cpu"
+        )
+    try:
+        index = torch.device(asked).index
+    except RuntimeError as error:
+        raise DeviceError(
+            f"--device expects auto, cpu, cuda, cuda:N or mps, found {asked!r}"
+        ) from error
+    if kind == "cuda" and index is not None and index >= torch.cuda.device_count():
+        raise DeviceError(
+            f"--device={asked}: expected an index below {torch.cuda.device_count()}, found {index}"
+        )
+    return asked, "asked for"
+
+
+def pick_dtype(kind: str, asked: str) -> tuple[torch.dtype, str]:
+    """The format of matrix work: bfloat16 where the hardware has it, float32 elsewhere."""
+    has_bf16 = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    if asked != "auto":
+        if asked == "bfloat16" and kind == "cuda" and not has_bf16:
+            raise DeviceError(
+                f"--dtype=bfloat16: {torch.cuda.get_device_name()} has no bfloat16 units; use "
+                "--dtype=float16"
+            )
+        return DTYPES[asked], "asked for"
+    if has_bf16:
+        return torch.bfloat16, "this GPU has bfloat16 units"
+    if kind == "cuda":
+        return torch.float16, "this GPU has no bfloat16 units; float16 with loss scaling"
+    return (
+        torch.float32,
+        "the fastest exact format on a CPU" if kind == "cpu" else "the safe format on an Apple GPU",
+    )
+
+
+def pick_compile(
+    kind: str, asked: bool | str, run_flops: float, peak_flops: float | None
+) -> tuple[bool, str]:
+    """torch.compile pays where what it saves in the run outlasts its warm-up."""
+    if asked != "auto":
+        return bool(asked), "asked for"
+    if kind == "mps":
+        return False, "not tried on an Apple GPU"
+    if kind == "cuda" and importlib.util.find_spec("triton") is None:
+        return False, "torch.compile needs Triton, which is not installed"
+    if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
+        return False, "torch.compile needs a C++ compiler, which is not installed"
+    warm_up_s, share = COMPILING[kind]
+    if peak_flops is None:
+        return True, "the run's length is unknown; a GPU mostly earns the compile time back"
+    run_s = run_flops / (USUAL_MFU * peak_flops)
+    does_pay = share * run_s > warm_up_s
+    saved = f"saves about {units.duration(1000 * share * run_s)} of a run of about "
+    saved += units.duration(1000 * run_s)
+    return does_pay, f"compiling takes about {units.duration(1000 * warm_up_s)} and {saved}"
+
+
+def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int, str]:
+    """A replica of the model on every core, if few cores would be left without rows."""
+    threads = device.threads
+    if device.type != "cpu":
+        return 1, "one device"
+    if sys.platform != "linux":
+        return 1, "not tried on this system"
+    if torch.cuda.is_available():
+        return 1, "not tried beside a GPU"  # a fork does not take CUDA along
+    if threads == 1:
+        return 1, "one thread"
+    if device.dtype is not torch.float32:
+        return 1, f"not tried with {str(device.dtype).removeprefix('torch.')}"
+    rows = math.ceil(batch_size / threads)
+    if batch_size < BUSY_CORES * rows * threads:
+        return 1, f"{threads} threads would share {batch_size} sequences unevenly"
+    number = math.ceil(batch_size / rows)
+    available = device.available_bytes()
+    most = MAX_GRADIENT_BYTES if available is None else min(MAX_GRADIENT_BYTES, available // 4)
+    if 4 * number * num_params > most:
+        return 1, f"their gradients would take {units.size(4 * number * num_params)}"
+    return number, f"one a core, {rows} of {batch_size} sequences each"
+
+
+def pick_device(cfg: TrainConfig) -> Device:
+    """Decide on device and dtype, with reasons."""
+    processes = os.environ.get("WORLD_SIZE", "1")  # torchrun sets it
+    if processes.isdecimal() and int(processes) > 1:
+        raise DeviceError(
+            f"WORLD_SIZE={processes}: expected one process on one device, found one of "
+            f"{processes}; start stepglass without torchrun"
+        )
+    asked, device_reason = pick_type(cfg.device)
+    torch_device = torch.device(asked)
+    if torch_device.type == "cuda" and torch_device.index is not None:
+        torch.cuda.set_device(torch_device)  # events, generators and waits follow the current one
+    dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
+    name = device_name(torch_device)
+    dtype_name = str(dtype).removeprefix("torch.")
+    return Device(
+        torch_device,
+        name,
+        dtype,
+        threads=torch.get_num_threads(),
+        compile=False,  # until it is known how long the run will be
+        replicas=1,  # until it is known how large the model is
+        reasons=(
+            device_line(asked, name, device_reason),
+            dtype_line(dtype_name, dtype_reason),
+        ),
+    )
+
+
+def device_name(device: torch.device) -> str:
+    """The name the device table knows it by; for a CPU, what matters here: cores and threads."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if device.type == "mps":
+        chip = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return chip.stdout.strip() or "Apple GPU"
+    return f"{os.cpu_count()} cores, {torch.get_num_threads()} threads"

@@ -1,0 +1,72 @@
+"""Progress bars of tqdm, which many trainers draw, and the clocks and rates on them.
+
+100%|██████████| 200/200 [03:45<00:00,  1.13s/it]
+"""
+
+import re
+from dataclasses import dataclass
+
+from stepglass.logs.reader import NUMBER, decimal, number
+
+BAR = re.compile(
+    r"\d{1,3}%\|[^|]{0,300}\|\s*(?P<n>\d{1,12})/(?P<total>\d{1,12})\s*"
+    r"\[(?P<elapsed>[\d:]{4,15})<[\d:?]{1,15},\s*"
+    rf"(?:(?P<rate>{NUMBER})|\?)\s*(?P<unit>it/s|s/it)(?P<postfix>[^\]]{{0,2000}})"
+)
+LABEL = re.compile(r"([A-Za-z][^\[\]:|]{0,80}):\s*$")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a tqdm bar shows. Its rate is smoothed over the last few updates."""
+
+    label: str
+    n: int
+    total: int
+    elapsed_s: float
+    rate_per_s: float | None
+    postfix: str
+
+
+def bars(text: str) -> list[Bar]:
+    """
+    >>> [(bar.n, bar.total, bar.elapsed_s, bar.rate_per_s)
+    ...  for bar in bars("Train:  50%|█████     | 100/200 [01:40<01:40,  2.00s/it]")]
+    [(100, 200, 100.0, 0.5)]
+    """
+    if "%|" not in text:
+        return []
+    result, position = [], 0
+    for found in BAR.finditer(text):
+        label = LABEL.search(text[max(position, found.start() - 120) : found.start()])
+        position = found.end()
+        result.append(
+            Bar(
+                label[1] if label else "",
+                int(found["n"]),
+                int(found["total"]),
+                clock_seconds(found["elapsed"]),
+                rate_per_s(found["rate"], found["unit"]),
+                found["postfix"],
+            )
+        )
+    return result
+
+
+def rate_per_s(rate: str | None, unit: str) -> float | None:
+    """Iterations a second, whichever way round it was printed."""
+    value = number(rate)
+    if value is None or unit == "it/s":
+        return value
+    return 1 / value if value > 0 else None
+
+
+def clock_seconds(clock: str) -> float:
+    """
+    >>> clock_seconds("03:45"), clock_seconds("7:04:32"), clock_seconds("1:10.55")
+    (225.0, 25472.0, 70.55)
+    """
+    result = 0.0
+    for part in clock.split(":"):
+        result = 60 * result + decimal(part)
+    return result

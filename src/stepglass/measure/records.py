@@ -1,0 +1,242 @@
+"""The records of run.jsonl: every key that the file may have, in the file's order.
+
+    log.write(EvalRecord(iter=400, wall_ms=549.2, train_loss=2.39, val_loss=2.43, ...))
+
+A record's fields are its keys, and each field says what it means. The writer, all readers, the
+loggers and docs/run-log.md take the keys from here; the details of events are in event_details.py.
+Other versions may write more keys, or fewer: `parse_line` reads any line, and `record_from` drops
+the keys that are not known here and sets those that are missing to None.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
+
+SCHEMA = 1  # changes when a reader of the schema before would be misled
+MOST_DIGITS = 16  # no integer of ours has more
+
+
+class Keyed:
+    """Fields that are keys of the run log: they become a dict, and can be made from one."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys and values as they stand in the file. Values are shared, not copied: a record
+        is made for every update, and this has to be quick.
+        """
+        cls: Any = type(self)
+        keys, values_of, optional = _layout(cls)
+        found = dict(zip(keys, values_of(self), strict=True))
+        for name in optional:
+            if found[name] is None:
+                del found[name]
+        return found
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """The same fields from a file. Nothing is known about the values: any may be of any type,
+        and one that is missing is None.
+        """
+        return cls(**{f.name: found.get(_key_of(f.name)) for f in fields(cls)})  # type: ignore[arg-type]
+
+
+def _key_of(name: str) -> str:
+    return name.removesuffix("_")  # `from` cannot be the name of a field
+
+
+@cache
+def _layout(cls: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+    """The keys of a class, a function that fetches their values, and which keys may be left out."""
+    names = [f.name for f in fields(cls)]
+    if hasattr(cls, "kind"):
+        names.insert(0, "kind")
+    values_of = attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
+    optional = [_key_of(f.name) for f in fields(cls) if f.default is not MISSING]
+    return tuple(map(_key_of, names)), values_of, tuple(optional)
+
+
+def required_keys(cls: Any) -> list[str]:
+    """The keys that every record of a class has, `kind` first."""
+    keys, _, optional = _layout(cls)
+    return [key for key in keys if key not in optional]
+
+
+def meanings(cls: type[Any]) -> dict[str, str]:
+    """What each key means, for the documentation."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {_key_of(f.name): hints[f.name].__metadata__[0] for f in fields(cls)}
+
+
+# -- the kinds of records ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRecord(Keyed):
+    """Written once by each process."""
+
+    kind: ClassVar[str] = "start"
+    schema: Annotated[int, "1"]
+    time: Annotated[float, "seconds since 1970, the only time of day in the log"]
+    run_id: Annotated[
+        str | None,
+        "names the run, the same after every resume; the run directory's `LOCK` has it too",
+    ]
+    argv: Annotated[list[str], "the command line"]
+    config: Annotated[dict[str, Any], "every setting as resolved"]
+    model: Annotated[dict[str, Any], "the model's shape, `parameters`, `flops_per_token`"]
+    mfu_formula: Annotated[str, "what MFU means here"]
+    peak_flops: Annotated[float | None, "the device's peak in FLOP/s, or null"]
+    peak_source: Annotated[str, "where the peak comes from"]
+    tokens_per_iter: Annotated[int, "tokens in an update"]
+    data: Annotated[dict[str, Any], "token counts and hashes of both splits"]
+    clock_ns_per_switch: Annotated[float, "what the clock costs at each phase edge"]
+    device: Annotated[str, "the device's name"]
+    device_type: Annotated[str, "`cpu`, `cuda` or `mps`"]
+    dtype: Annotated[str, "the number format of the model's arithmetic"]
+    compile: Annotated[bool, "whether the model is to be compiled"]
+    replicas: Annotated[int, "copies of the model that share a batch"]
+    threads: Annotated[int, "threads of each copy on a CPU"]
+    matmul_precision: Annotated[str, "torch's setting for float32 products"]
+    deterministic: Annotated[bool, "whether torch is restricted to deterministic algorithms"]
+    cpu: Annotated[str | None, "on a CPU: which one"] = None
+    cpu_capability: Annotated[str | None, "on a CPU: the instructions that torch uses on it"] = None
+    math: Annotated[str | None, "on a CPU: its math libraries"] = None
+    versions: Annotated[dict[str, str], "of Stepglass, torch, NumPy and Python"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterRecord(Keyed):
+    """Written for each update."""
+
+    kind: ClassVar[str] = "iter"
+    iter: Annotated[int, "number of the update, from 0"]
+    loss: Annotated[float, "mean over all micro-batches of the update"]
+    lr: Annotated[float, "learning rate"]
+    grad_norm: Annotated[float | None, "norm before clipping, null without clipping"]
+    tokens: Annotated[int, "tokens in this update"]
+    wall_ms: Annotated[float, "time since the record before, boundary included"]
+    phases: Annotated[dict[str, float], "milliseconds by phase; they add up to `wall_ms`"]
+    mfu: Annotated[float | None, "share of the peak (0.11 is 11 %) over the step's time, or null"]
+    device_phases: Annotated[
+        dict[str, float] | None,
+        "the phases on the device's own clock, where it has one",
+    ] = None
+    memory_bytes: Annotated[
+        int | None,
+        "in every sixteenth record, where it is known: what torch holds on the GPU, or what the "
+        "process has resident on a CPU (other replicas have memory of their own)",
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalRecord(Keyed):
+    """Written for each evaluation."""
+
+    kind: ClassVar[str] = "eval"
+    iter: Annotated[int, "updates done: the losses describe the weights after them"]
+    wall_ms: Annotated[float, "what the evaluation took"]
+    train_loss: Annotated[float, "on fixed windows of the training split"]
+    val_loss: Annotated[float, "on fixed windows of the validation split"]
+    val_se: Annotated[float | None, "standard error of `val_loss` over its windows"]
+    windows: Annotated[int, "how many of the validation split were scored"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRecord(Keyed):
+    """Written once the checkpoint is committed."""
+
+    kind: ClassVar[str] = "checkpoint"
+    iter: Annotated[int, "updates done when it was saved"]
+    stall_ms: Annotated[float, "how long training waited"]
+    background_ms: Annotated[
+        float,
+        "how long the writer took beside training; 0 for a save that training waited for",
+    ]
+    bytes: Annotated[int, "its size"]
+    path: Annotated[str, "relative to the run directory"]
+    is_best: Annotated[bool, "whether its validation loss was the best so far"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecord(Keyed):
+    """Written for what happens now and then."""
+
+    kind: ClassVar[str] = "event"
+    name: Annotated[str, "which event it is"]
+    iter: Annotated[int, "updates done when it happened"]
+    detail: Annotated[dict[str, Any], "more about it; the keys depend on the name"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRecord(Keyed):
+    """Written when the process ends in good order."""
+
+    kind: ClassVar[str] = "end"
+    reason: Annotated[str, "`finished`, `target`, `signal`, `failed`, `oom` or `error`"]
+    iter: Annotated[int, "updates done"]
+    ledger: Annotated[dict[str, Any], "`wall_ms` and `phases` of the whole process, which add up"]
+    background: Annotated[
+        dict[str, Any],
+        "beside the ledger, not part of its sum: `checkpoint_writer_ms`, `saves`, `failed_saves`",
+    ]
+
+
+GOOD_ENDINGS = ("finished", "target", "signal")
+BAD_ENDINGS = ("failed", "oom", "error")
+
+RunRecord = StartRecord | IterRecord | EvalRecord | CheckpointRecord | EventRecord | EndRecord
+KINDS: dict[str, type[RunRecord]] = {
+    cls.kind: cls
+    for cls in (StartRecord, IterRecord, EvalRecord, CheckpointRecord, EventRecord, EndRecord)
+}
+
+
+# -- inside of an end ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerTotals(Keyed):
+    """Where a whole process's time went."""
+
+    wall_ms: Annotated[float, "since its clock started"]
+    phases: Annotated[dict[str, float], "milliseconds by phase; they add up to `wall_ms`"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background(Keyed):
+    """What the checkpoint writer did beside training: `background` of an end."""
+
+    checkpoint_writer_ms: Annotated[float, "how long it worked"]
+    saves: Annotated[int, "checkpoints written"]
+    failed_saves: Annotated[int, "checkpoints that could not be written"]
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def parse_line(line: str | bytes) -> dict[str, Any] | None:
+    """A line of the log as it stands there, or None if it is half a line, or another program's."""
+    try:
+        found = json.loads(line, parse_int=whole)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else None
+
+
+def record_from(found: Mapping[str, Any]) -> RunRecord | None:
+    """A record from what `parse_line` found, or None if it is of a kind that is not known here."""
+    cls = KINDS.get(found["kind"])
+    return cls.from_dict(found) if cls is not None else None
+
+
+def whole(text: str) -> int | float:
+    """An integer of JSON. It may be of any length: one that is too long becomes a float.
+
+    >>> whole("42"), whole("9" * 400)
+    (42, inf)
+    """
+    return int(text) if len(text) <= MOST_DIGITS else float(text)

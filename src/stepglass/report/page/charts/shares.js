@@ -1,0 +1,99 @@
+// Where the time went along the run: the share of each phase, in bins of the axis.
+
+const SHARES_MS = 30_000; // between two drawings while rows come
+const MOST_BINS = 160;
+
+class SharesChart extends Chart {
+  // All bins change with every row: they are drawn again now and then.
+  grow() {
+    const isDue = performance.now() - (this.drawnAt ?? 0) > SHARES_MS;
+    if (this.isDue || isDue || this.element.hidden) this.ask();
+  }
+
+  scaleY() {
+    [this.low, this.high] = [0, 100];
+  }
+
+  drawLine() {} // the lines only say where there are rows
+
+  // Time by phase in each bin.
+  count() {
+    const [from, to] = this.range;
+    const segments = segmentsOf(this.view).filter((segment) => segment.count);
+    const rows = segments.map((segment) => {
+      const x = segment.x(this.view.axis);
+      return lowerBound(x, segment.shown, to) - lowerBound(x, segment.shown, from) + 1;
+    });
+    const bins = Math.max(1, Math.min(MOST_BINS, Math.floor(this.plotWidth / 5), Math.max(...rows)));
+    const sums = new Map();
+    const totals = new Float64Array(bins);
+    for (const segment of segments) {
+      const x = segment.x(this.view.axis);
+      const edges = Array.from({ length: bins }, (_, bin) =>
+        lowerBound(x, segment.shown, from + ((to - from) * bin) / bins));
+      edges.push(lowerBound(x, segment.shown, to + 1e-9));
+      for (const column of segment.phases) {
+        const phase = column.slice(PHASE.length);
+        const data = segment.column(`sum:${column}`) ?? segment.column(column);
+        if (!sums.has(phase)) sums.set(phase, new Float64Array(bins));
+        const times = phase === "step" ? stepsPerRow(segment) : () => 1;
+        for (let bin = 0; bin < bins; bin += 1) {
+          let sum = 0;
+          for (let row = edges[bin]; row < edges[bin + 1]; row += 1) sum += data[row] * times(row);
+          sums.get(phase)[bin] += sum;
+          totals[bin] += sum;
+        }
+      }
+    }
+    return { bins, sums, totals, names: inStackOrder(sums.keys()) };
+  }
+}
+
+// A log that prints every tenth iteration: the nine before it were steps as well.
+function stepsPerRow(segment) {
+  const [iters, numbers] = [segment.column("iter"), segment.column("num")];
+  return (row) => (row ? Math.max(1, (iters[row] - iters[row - 1]) / (numbers?.[row] ?? 1)) : 1);
+}
+
+const sharesChart = {
+  id: "shares",
+  section: "ledger",
+  Type: SharesChart,
+  tick: (value) => percent(value, 0),
+  legend: (view) => phasesOf(segmentsOf(view)).map((name) => legendEntry(phaseColor(name), phaseName(name))),
+  lines: (view) => segmentsOf(view).filter((segment) => segment.phases.length)
+    .map((segment) => ({ x: segment.x(view.axis), y: segment.x(view.axis), count: segment.shown })),
+  marks: (view, chart, pen) => {
+    const counted = chart.books = chart.count();
+    chart.drawnAt = performance.now();
+    const width = chart.plotWidth / counted.bins;
+    for (let bin = 0; bin < counted.bins; bin += 1) {
+      let done = 0;
+      for (const name of counted.names) {
+        const share = (100 * counted.sums.get(name)[bin]) / counted.totals[bin];
+        if (!(share > 0)) continue;
+        const [top, bottom] = [chart.y(done + share), chart.y(done)];
+        pen.fillStyle = chart.color(phaseColor(name));
+        pen.fillRect(MARGIN.left + bin * width, top, width + 0.5, bottom - top);
+        done += share;
+      }
+    }
+  },
+  describe: (view, at, reach, chart) => {
+    const counted = chart.books;
+    const [from, to] = view.range();
+    if (!counted) return null;
+    const bin = Math.min(counted.bins - 1, Math.floor(((at - from) / (to - from)) * counted.bins));
+    if (!counted.totals[bin]) return null;
+    const place = view.axis === "time" ? elapsed(at) : say("page-iteration", { number: whole(at) });
+    const lines = [`${place}: ${duration(counted.totals[bin])}`];
+    for (const name of counted.names) {
+      const ms = counted.sums.get(name)[bin];
+      if (ms > 0) {
+        const share = percent((100 * ms) / counted.totals[bin]);
+        lines.push([chip(phaseColor(name)), `${phaseName(name)} ${share}`]);
+      }
+    }
+    return { x: at, lines };
+  },
+};

@@ -1,0 +1,90 @@
+// What charts have in common: the segments they draw, the row that is pointed at, and the plain chart
+// of one column.
+
+const NUM_RUN_COLORS = 8; // in page.css
+
+const ownColor = (run) => `run-${run.number % NUM_RUN_COLORS}`;
+
+// A run's own colour where there are several, else the one that the chart has for a single run.
+function runColor(view, run, alone) {
+  return view.runs.length > 1 ? ownColor(run) : alone;
+}
+
+function legendEntry(color, text) {
+  return make("span", {}, chip(color), text);
+}
+
+// The names of several runs; nothing for one.
+function runLegend(view) {
+  return view.runs.length > 1 ? view.runs.map((run) => legendEntry(ownColor(run), run.name)) : [];
+}
+
+function segmentsOf(view) {
+  return view.runs.flatMap((run) =>
+    run.segments.filter((segment) => segment.count || segment.evals.length));
+}
+
+// A run that was begun anew in the same log stands back behind the last one.
+function strength(segment) {
+  const after = segment.run.segments.slice(segment.number + 1);
+  return after.some((next) => next.count && !next.resumes) ? 0.35 : 1;
+}
+
+function nearestRow(segment, axis, at) {
+  const x = segment.x(axis);
+  const row = lowerBound(x, segment.shown, at);
+  if (row === 0) return 0;
+  if (row >= segment.shown) return segment.shown - 1;
+  return at - x[row - 1] < x[row] - at ? row - 1 : row;
+}
+
+// The row of each run that is nearest to a place, if it is near.
+function nearestRows(view, at, reach) {
+  const [from, to] = view.range();
+  const enough = Math.max(reach, (to - from) / 20);
+  const found = [];
+  for (const run of view.runs) {
+    let best = null;
+    for (const segment of run.segments) {
+      if (!segment.shown) continue;
+      const row = nearestRow(segment, view.axis, at);
+      const distance = Math.abs(segment.x(view.axis)[row] - at);
+      if (!best || distance <= best.distance) best = { segment, row, distance };
+    }
+    if (best && best.distance <= enough) found.push(best);
+  }
+  return found;
+}
+
+// What is said about rows, at the place of the first of them.
+function described(view, found, linesOf) {
+  if (!found.length) return null;
+  const [{ segment, row }] = found;
+  return { x: segment.x(view.axis)[row], lines: found.flatMap((one) => linesOf(one.segment, one.row)) };
+}
+
+// Which iteration a row is, and when it was.
+function whereLine(segment, row) {
+  const where = say("page-iteration", { number: whole(segment.column("iter")[row]) });
+  const prefix = segment.run.isCompared ? `${segment.run.name} · ` : "";
+  return `${prefix}${where}${segment.has("time_ms") ? ` · ${elapsed(segment.elapsed.data[row])}` : ""}`;
+}
+
+// A chart of one column. `values` is its name, or a function that makes it of a segment; `format`
+// writes one of its numbers; `color` is that of the curve where there is one run.
+function curve({ values, format, color, ...spec }) {
+  const valuesOf = typeof values === "string" ? (segment) => segment.column(values) : values;
+  return {
+    lines: (view) => segmentsOf(view).flatMap((segment) => {
+      const y = valuesOf(segment);
+      return y ? [{
+        x: segment.x(view.axis), y, count: segment.shown, color: runColor(view, segment.run, color),
+        alpha: strength(segment), width: 1.25, joins: true,
+      }] : [];
+    }),
+    describe: (view, at, reach) => described(view,
+      nearestRows(view, at, reach).filter(({ segment }) => valuesOf(segment)),
+      (segment, row) => [whereLine(segment, row), format(valuesOf(segment)[row])]),
+    ...spec,
+  };
+}

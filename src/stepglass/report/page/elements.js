@@ -1,0 +1,32 @@
+// Elements of the page. What a log or a model wrote becomes text here, never markup.
+
+function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// Leaves a text alone that is the same: the browser would lay the page out again.
+function setText(element, text) {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+// A small square in a colour of the style sheet.
+function chip(color) {
+  const element = make("span", { className: "chip" });
+  element.style.background = `var(--${color})`;
+  return element;
+}
+
+// The style sheet's colours as a canvas understands them, until the reader turns light to dark.
+const colors = {
+  known: new Map(),
+  of(name) {
+    if (!this.known.has(name)) {
+      this.probe ??= document.body.appendChild(make("span", { hidden: true }));
+      this.probe.style.color = `var(--${name})`;
+      this.known.set(name, getComputedStyle(this.probe).color);
+    }
+    return this.known.get(name);
+  },
+};

@@ -1,0 +1,28 @@
+// Which language the page is in: what was asked for, what was chosen before, or the browser's.
+
+function languageChoice() {
+  const choice = document.getElementById("language");
+  choice.replaceChildren(...Object.keys(WORDS).map((code) =>
+    make("option", { value: code, selected: code === language }, WORDS[code]["page-language"])));
+  choice.addEventListener("change", () => {
+    setLanguage(choice.value);
+    remember(language);
+    choice.setAttribute("aria-label", say("page-language-choice"));
+    if (view.charts.length) fill(); else listRuns.again?.();
+  });
+}
+
+function remember(code) {
+  try { localStorage.setItem("stepglass-language", code); } catch { /* a page from disk may not */ }
+}
+
+function firstLanguage() {
+  const asked = document.body.dataset.language;
+  if (asked && asked !== "auto") return asked;
+  try {
+    const before = localStorage.getItem("stepglass-language");
+    if (before) return before;
+  } catch { /* the same as above */ }
+  const known = navigator.languages.map((code) => code.slice(0, 2)).find((code) => code in WORDS);
+  return known ?? "en";
+}

@@ -1,0 +1,113 @@
+// Every number on the page is written by a function of this file. Durations, percents, losses and
+// sizes look as they do in the sentences of `explain` (explain/render/languages.py): a test compares them.
+
+const NBSP = "\u00a0";
+// Sentences of the same page come from Python, which rounds ties to even and groups every thousand.
+const AS_PYTHON = { roundingMode: "halfEven", useGrouping: "always" };
+
+const formatters = new Map();
+
+function number(value, digits = 0, options = {}) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return say("page-unknown");
+  const key = `${language} ${digits} ${JSON.stringify(options)}`;
+  if (!formatters.has(key)) {
+    formatters.set(key, new Intl.NumberFormat(language, {
+      minimumFractionDigits: digits, maximumFractionDigits: digits, ...AS_PYTHON, ...options,
+    }));
+  }
+  return formatters.get(key).format(value);
+}
+
+// How many decimals show this many significant digits.
+function digitsFor(value, significant = 4) {
+  const size = Math.abs(value);
+  return size >= 10 ** (significant - 1) || size === 0
+    ? 0 : Math.min(9, significant - 1 - Math.floor(Math.log10(size)));
+}
+
+// -- for sentences and tables -----------------------------------------------------------------------
+
+const short = (value) => number(value, digitsFor(value, 3));
+const loss = (value) => number(value, 4);
+const whole = (value) => number(value, 0);
+const percent = (value, digits = 1) => number(value / 100, digits, { style: "percent" });
+
+function rate(value) {
+  const notation = value !== 0 && Math.abs(value) < 1e-4 ? "scientific" : "standard";
+  return number(value, notation === "standard" ? digitsFor(value, 3) : 2, { notation });
+}
+
+function bytes(value) {
+  const units = language === "fr" ? ["o", "ko", "Mo", "Go", "To"] : ["B", "kB", "MB", "GB", "TB"];
+  let place = 0;
+  while (value >= 1000 && place < units.length - 1) { value /= 1000; place += 1; }
+  return `${number(value, place ? 1 : 0)}${NBSP}${units[place]}`;
+}
+
+function large(value) {
+  for (const [unit, scale] of [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e4]]) {
+    if (Math.abs(value) >= scale) {
+      const by = unit === "k" ? 1e3 : scale;
+      return `${number(value / by, 1)}${NBSP}${unit}`;
+    }
+  }
+  return number(value, Number.isInteger(value) ? 0 : digitsFor(value, 4));
+}
+
+// A duration in the unit that a person would choose.
+function duration(ms) {
+  if (!Number.isFinite(ms)) return say("page-unknown");
+  if (ms < 0.9995) return `${number(ms, 3)}${NBSP}ms`;
+  if (ms < 999.5) return `${number(ms, ms >= 100 ? 1 : 2)}${NBSP}ms`;
+  return elapsed(ms / 1000);
+}
+
+// Time since the run began: never in milliseconds.
+function elapsed(seconds) {
+  if (!Number.isFinite(seconds)) return say("page-unknown");
+  if (seconds < 60) return `${number(seconds, seconds < 10 ? 2 : 1)}${NBSP}s`;
+  const rounded = Math.round(seconds);
+  const minutes = Math.floor(rounded / 60);
+  if (minutes < 60) return `${minutes}${NBSP}min ${rounded % 60}${NBSP}s`;
+  return `${whole(Math.floor(minutes / 60))}${NBSP}h ${minutes % 60}${NBSP}min`;
+}
+
+// A duration in a column that adds up: the same unit in every row.
+function secondsOf(ms) {
+  return `${number(ms / 1000, 2)}${NBSP}s`;
+}
+
+// A point in time, of seconds since 1970.
+function dateAndTime(seconds) {
+  const style = { dateStyle: "long", timeStyle: "short" };
+  return new Intl.DateTimeFormat(language, style).format(new Date(seconds * 1000));
+}
+
+// -- for an axis: no more digits than it needs --------------------------------------------------------
+
+function tick(value, unit = "") {
+  const notation = value !== 0 && Math.abs(value) < 1e-4 ? "scientific" : "standard";
+  const options = { minimumFractionDigits: 0, maximumFractionDigits: 12, maximumSignificantDigits: 4, notation };
+  return number(value, 0, options) + (unit && `${NBSP}${unit}`);
+}
+
+function largeTick(value) {
+  const units = [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1]];
+  const [unit, scale] = units.find(([, least]) => value >= least) ?? ["", 1];
+  return tick(value / scale, unit);
+}
+
+function durationTick(ms) {
+  return ms < 1000 ? tick(ms, "ms") : tick(ms / 1000, "s");
+}
+
+function percentTick(value) {
+  return percent(value, digitsFor(value, 1));
+}
+
+// Whole seconds, minutes or hours, as the distance between two ticks allows.
+function elapsedTick(seconds, step) {
+  if (step < 60) return `${number(seconds, digitsFor(step, 1))}${NBSP}s`;
+  if (step < 3600) return `${number(seconds / 60, step % 60 ? 1 : 0)}${NBSP}min`;
+  return `${number(seconds / 3600, step % 3600 ? 1 : 0)}${NBSP}h`;
+}

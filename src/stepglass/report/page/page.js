@@ -1,0 +1,102 @@
+// The page: put together once, and its words filled in again when the language or the run changes.
+
+const view = new View();
+const charts = {}; // by id
+const parts = {}; // of each section, the element that its words are in
+const shown = new Map(); // what each section was made from
+
+// [name, key of its heading]. The toolbar stands before the first section that has charts.
+const SECTIONS = [
+  ["health", ""],
+  ["compare", "page-compare"],
+  ["loss", "page-loss"],
+  ["ledger", "where-title"],
+  ["iterations", "page-iterations"],
+  ["speed", "page-speed"],
+  ["inside", "page-inside"],
+  ["findings", "findings-title"],
+  ["samples", "page-samples"],
+  ["settings", "page-settings"],
+  ["cannot", "cannot-title"],
+];
+
+function section(name, key) {
+  parts[name] = make("div", {});
+  const heading = make("h2", {});
+  const element = make("section", { id: name }, heading, parts[name], chartsOf(name));
+  element.words = () => { heading.textContent = key ? say(key) : ""; heading.hidden = !key; };
+  return element;
+}
+
+// The charts of a section: several stand side by side.
+function chartsOf(name) {
+  const elements = CHARTS.filter((spec) => spec.section === name).map((spec) => charts[spec.id].element);
+  return elements.length > 1 ? make("div", { className: "grid" }, ...elements) : elements[0];
+}
+
+function build() {
+  for (const spec of CHARTS) charts[spec.id] = new (spec.Type ?? Chart)(view, spec);
+  const sections = SECTIONS.map(([name, key]) => section(name, key));
+  document.querySelector("main").replaceChildren(...sections);
+  const first = sections.find((element) => element.querySelector("figure"));
+  first.before(make("nav", { id: "toolbar" }));
+  view.onChange = showRange;
+}
+
+// Writes every word again.
+function fill() {
+  for (const element of document.querySelectorAll("main > section")) element.words();
+  for (const chart of view.charts) chart.label();
+  document.getElementById("toolbar").replaceChildren(...toolbar());
+  shown.clear();
+  news();
+  legends();
+  view.changed();
+}
+
+// Writes those words again whose source has changed.
+function news() {
+  const { runs } = view;
+  const told = runs.filter((run) => run.story);
+  const each = (pick) => told.map((run) => pick(run.story));
+  renew("health", each((story) => [story.health, story.state]), () => healthLine(runs));
+  renew("compare", told.length > 1, () => compareSection(runs));
+  renew("ledger", each((story) => story.parts.map((part) => part.ledger)), () => ledgerSection(runs));
+  renew("findings", each((story) => story.findings), () => findingsSection(runs));
+  renew("samples", runs.map((run) => run.segments.map((s) => s.samples.length)), () => samplesSection(runs));
+  renew("settings", each((story) => [story.config, story.environment]), () => settingsSection(runs));
+  renew("cannot", each((story) => story.cannot), () => cannotSection(told));
+  for (const { follows, id } of CHARTS) if (follows && isOther(`chart-${id}`, each(follows))) charts[id].ask();
+  header(told);
+}
+
+function isOther(name, source) {
+  const text = JSON.stringify([language, source]);
+  if (shown.get(name) === text) return false;
+  shown.set(name, text);
+  return true;
+}
+
+function renew(name, source, makeChildren) {
+  if (!isOther(name, source)) return;
+  const children = makeChildren();
+  parts[name].replaceChildren(...children);
+  document.getElementById(name).hidden = !children.length && name !== "ledger";
+}
+
+function legends() {
+  for (const chart of view.charts) {
+    chart.legend.replaceChildren(...(chart.spec.legend ?? runLegend)(view));
+  }
+}
+
+function header(told) {
+  const names = told.map((run) => run.name).join(" / ");
+  const title = names ? `${names} · Stepglass` : "Stepglass";
+  if (document.title !== title) document.title = title;
+  setText(document.getElementById("title"), names || "Stepglass");
+  const only = told.length === 1 ? told[0].story : null;
+  setText(document.getElementById("about"), only && !view.isLive
+    ? say("page-about", { format: only.format, lines: whole(only.lines.total), understood: whole(only.lines.understood) })
+    : "");
+}

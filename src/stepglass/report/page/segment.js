@@ -1,0 +1,184 @@
+// One process's life: a segment begins where a run is started or goes on.
+
+class Segment {
+  constructor(run, number) {
+    this.run = run;
+    this.number = number;
+    this.columns = {};
+    this.count = 0;
+    this.evals = [];
+    this.saves = [];
+    this.samples = [];
+    this.resumes = false;
+    this.elapsed = new Column(Float64Array);
+    this.made = {};
+    this.average = null;
+  }
+
+  column(name) {
+    return this.columns[name]?.data;
+  }
+
+  has(name) {
+    return name in this.columns;
+  }
+
+  get phases() {
+    return Object.keys(this.columns).filter((name) => name.startsWith(PHASE));
+  }
+
+  get firstIter() {
+    return this.count ? this.columns.iter.data[0] : Infinity;
+  }
+
+  // How many rows were not done again by a later process.
+  get shown() {
+    const next = this.run.segments[this.number + 1];
+    if (!next || !next.resumes || !next.count) return this.count;
+    return lowerBound(this.columns.iter.data, this.count, next.firstIter);
+  }
+
+  get shownEvals() {
+    const next = this.run.segments[this.number + 1];
+    if (!next || !next.resumes || !next.count) return this.evals;
+    return this.evals.filter(([iter]) => iter <= next.firstIter);
+  }
+
+  x(axis) {
+    return axis === "time" ? this.elapsed.data : this.column("iter");
+  }
+
+  // Where an iteration is on the axis.
+  xAt(iter, axis) {
+    if (axis !== "time" || !this.count) return iter;
+    const row = lowerBound(this.column("iter"), this.count, iter);
+    return this.elapsed.data[Math.min(row, this.count - 1)];
+  }
+
+  // The smoothed loss. As rows come, it is continued, not computed again.
+  smoothed(weight) {
+    if (this.average?.weight !== weight) this.average = new Average(weight);
+    this.average.readOn(this);
+    return this.average.column.data;
+  }
+
+  // A column that is computed from others, kept until there are more rows.
+  derive(name, make) {
+    const known = this.made[name];
+    if (known && known.count === this.count && known.told === this.run.told) return known.values;
+    const values = make();
+    this.made[name] = { count: this.count, told: this.run.told, values };
+    return values;
+  }
+
+  // Takes a message: it replaces all rows after a line of the log.
+  take(message, columns) {
+    const { after, count } = message;
+    const from = this.rowAfter(after);
+    this.resumes = message.resumes;
+    this.replace(from, this.count, count, columns);
+    this.evals = this.evals.filter((done) => done[5] <= after).concat(message.evals);
+    this.saves = this.saves.filter((done) => done[2] <= after).concat(message.saves);
+    this.samples = this.samples.filter(([line]) => line <= after).concat(message.samples);
+  }
+
+  // Takes every row between two lines of the log, where only some were before.
+  refine(message, columns) {
+    const [from, to] = [this.rowAfter(message.after), this.rowAfter(message.until)];
+    if (to > from) this.replace(from, to, message.count, columns);
+  }
+
+  // The first row after a line of the log. A page in a file gets no lines: it has all rows at once.
+  rowAfter(line) {
+    return "line" in this.columns ? lowerBound(this.columns.line.data, this.count, line + 1) : 0;
+  }
+
+  replace(from, to, count, columns) {
+    const sums = [...new Set([...Object.keys(this.columns), ...Object.keys(columns)].filter(isSum))];
+    const before = Object.fromEntries(Object.entries(this.columns).map(([name, column]) =>
+      [name, column.data.subarray(0, this.count)]));
+    for (const name of sums) {
+      if (!(name in this.columns)) {
+        this.columns[name] = new Column(Float32Array);
+        this.columns[name].put(0, sumOf(name, before, this.count), 0);
+      }
+    }
+    for (const name of new Set([...Object.keys(this.columns), ...Object.keys(columns)])) {
+      const values = columns[name] ?? (isSum(name) ? sumOf(name, columns, count) : null);
+      if (!(name in this.columns)) {
+        this.columns[name] = new Column(values.constructor);
+        this.columns[name].put(this.count, new values.constructor(0), emptyOf(name));
+      }
+      const column = this.columns[name];
+      column.splice(from, to, values ?? new column.data.constructor(count).fill(emptyOf(name)));
+    }
+    this.count += count - (to - from);
+    this.made = {};
+    if (this.average && this.average.column.length > from) this.average = null;
+    this.addUp(from);
+  }
+
+  // Computes the time since the run began. An iteration that was not printed took as long as its neighbour.
+  addUp(from) {
+    const [iters, times] = [this.column("iter"), this.column("time_ms")];
+    const [sums, numbers] = [this.column("sum:time_ms") ?? times, this.column("num")];
+    this.elapsed.cut(from);
+    const result = new Float64Array(this.count - from);
+    const before = this.resumes ? this.run.segments[this.number - 1] : undefined;
+    let now = from ? this.elapsed.data[from - 1] : (before?.total ?? 0);
+    for (let row = from; times && row < this.count; row += 1) {
+      const printed = numbers?.[row] ?? 1;
+      const gap = row ? iters[row] - iters[row - 1] : printed;
+      const time = sums[row] === sums[row] ? sums[row] : 0;
+      now += time / 1000;
+      if (gap > printed) now += ((gap - printed) * (this.step(row) || time / printed)) / 1000;
+      result[row - from] = now;
+    }
+    this.elapsed.put(from, result, 0);
+  }
+
+  // How many iterations the log has, drawn or not.
+  get printed() {
+    const numbers = this.column("num");
+    if (!numbers) return this.count;
+    return this.derive("printed", () => numbers.subarray(0, this.count).reduce((a, b) => a + b, 0));
+  }
+
+  get total() {
+    return this.count ? this.elapsed.data[this.count - 1] : 0;
+  }
+
+  // How long the training step alone took.
+  step(row) {
+    const alone = this.column("step_ms") ?? this.column("phase:step");
+    return alone ? alone[row] : this.column("time_ms")?.[row];
+  }
+}
+
+// An exponential moving average, corrected for its bias at the start.
+class Average {
+  constructor(weight) {
+    this.weight = weight;
+    this.column = new Column(Float32Array);
+    this.mean = 0;
+    this.known = 0;
+  }
+
+  readOn(segment) {
+    const [start, { count }] = [this.column.length, segment];
+    const [values, sums, numbers] = ["loss", "sum:loss", "num:loss"].map((name) => segment.column(name));
+    const result = new Float32Array(count - start);
+    for (let row = start; row < count; row += 1) {
+      // A row that stands for many iterations weighs as much as all of them.
+      const number = numbers?.[row] ?? 1;
+      const value = numbers ? sums[row] / number : values[row];
+      if (number && Number.isFinite(value)) {
+        const kept = number === 1 ? this.weight : this.weight ** number;
+        this.mean = kept * this.mean + (1 - kept) * value;
+        this.known = kept * this.known + (1 - kept);
+      }
+      result[row - start] = this.known ? this.mean / this.known : NaN;
+    }
+    this.column.put(start, result, NaN);
+  }
+}

@@ -1,0 +1,216 @@
+"""Checkpoints written, pruned and swept: every change that is made to `OUT_DIR/ckpt`.
+
+A save writes into `.tmp-...`, waits until the disk has every file and the folder's names, and
+renames it: the final name is the commit. No folder is ever written to again.
+
+Only a folder (not a symlink) with a manifest in it, whose name is one that this module writes, is
+ever set aside or deleted. Whatever else lies in `ckpt` was put there by others and stays.
+
+Bytes only: checkpoint/tensors.py knows what is in the files. So this module needs no torch, and the
+crash simulator can try it out thousands of times. It does not decide when to save.
+"""
+
+import errno
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stepglass import json_files, units
+from stepglass.errors import CheckpointError
+from stepglass.files import (
+    FileOps,
+    Folder,
+    appears_whole,
+    discard,
+    replace_file,
+    write_new_file,
+)
+from stepglass.run_dir.checkpoints import (
+    MAX_BEST_BYTES,
+    SCHEMA,
+    hash_of_json,
+    name_of,
+    parse_best,
+    parse_name,
+)
+
+SPOILT = "nan-"
+# Half-written and half-deleted folders, which recovery never looks at; the first versions put the
+# number of their process at the end of a half-written one.
+LEFTOVER = re.compile(r"(\.tmp|\.trash)-(step-\d{8,18}-[0-9a-f]+)")
+PREFIX = re.compile(rf"^(\.tmp-|\.trash-|{SPOILT})")
+RESERVE = 64 << 20  # bytes that a save leaves free, but for the last one of a run
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A file to be: its size, and its bytes in order."""
+
+    num_bytes: int
+    parts: Iterable[bytes | memoryview]
+
+    @classmethod
+    def of(cls, data: bytes) -> "Contents":
+        return cls(len(data), [data])
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What is never deleted: the last few, the best, and every `every`-th step (0: none)."""
+
+    last: int = 2
+    every: int = 0
+
+
+def write_checkpoint(
+    ops: FileOps,
+    run: Folder,
+    step: int,
+    files: Mapping[str, Contents],
+    reserve: int = RESERVE,
+) -> str:
+    """Write a checkpoint, and return its name once a power cut can no longer take it away.
+
+    Raises OSError, or CheckpointError if `ckpt` is not a folder; nothing is left behind.
+    """
+    with _open_folder(ops, run) as folder:
+        needed = sum(contents.num_bytes for contents in files.values())
+        _ensure_space(ops, run, needed, reserve)
+        final = name_of(step, _next_attempt(folder))
+        temporary = f".tmp-{final}"
+        with appears_whole(ops, folder, temporary, final):
+            ops.mkdir(folder, temporary)
+            with folder.sub(temporary) as inside:
+                entries = {}
+                for name, contents in files.items():
+                    digest = write_new_file(ops, inside, name, contents.num_bytes, contents.parts)
+                    entries[name] = {"bytes": contents.num_bytes, "sha256": digest}
+                manifest = _manifest(step, final, entries)
+                write_new_file(ops, inside, "MANIFEST.json", len(manifest), [manifest])
+                ops.fsync_directory(inside)
+    return final
+
+
+def _open_folder(ops: FileOps, run: Folder) -> Folder:
+    """`ckpt`, made if it is missing."""
+    if run.status("ckpt") is None:
+        ops.mkdir(run, "ckpt")
+        try:
+            ops.fsync_directory(run)
+        except OSError:
+            ops.rmdir(run, "ckpt")  # the next save must not take it for durable
+            raise
+    try:
+        return run.sub("ckpt")
+    except OSError as error:
+        raise CheckpointError(
+            f"{run.path / 'ckpt'}: expected a folder of ours, found something else there"
+        ) from error
+
+
+def _ensure_space(ops: FileOps, run: Folder, needed: int, reserve: int) -> None:
+    wanted = needed + (needed // 10 + reserve if reserve else 0)
+    free = ops.free_bytes(run)
+    if free is not None and free < wanted:
+        sweep(ops, run)  # leftovers are the first to go
+        free = ops.free_bytes(run)
+    if free is not None and free < wanted:
+        raise OSError(
+            errno.ENOSPC, f"expected {units.size(wanted)} of free space, found {units.size(free)}"
+        )
+
+
+def _next_attempt(folder: Folder) -> int:
+    """One more than any saved checkpoint has, and a number that no name ends in: a foreign folder
+    with a checkpoint's name must not hide the ones that are saved from now on."""
+    entries = [(name, parse_name(PREFIX.sub("", name))) for name in folder.names()]
+    attempts = {name: parsed[1] for name, parsed in entries if parsed is not None}
+    ours = (attempt for name, attempt in attempts.items() if _has_manifest(folder, name))
+    attempt = 1 + max(ours, default=0)
+    while attempt in attempts.values():
+        attempt += 1
+    return attempt
+
+
+def _has_manifest(folder: Folder, name: str) -> bool:
+    try:
+        with folder.sub(name) as inside:
+            return inside.is_file("MANIFEST.json")
+    except OSError:  # a symlink, a file, or not ours to read
+        return False
+
+
+def _manifest(step: int, name: str, entries: dict[str, dict[str, Any]]) -> bytes:
+    body = {
+        "schema": SCHEMA,
+        "step": step,
+        "attempt": name.rpartition("-")[2],
+        "created": int(time.time()),
+        "files": entries,
+    }
+    return json_files.json_bytes({**body, "manifest_sha256": hash_of_json(body)})
+
+
+def mark_best(ops: FileOps, run: Folder, name: str, val_loss: float) -> None:
+    """Point best.json at a checkpoint; readers see the old pointer or the new one."""
+    best = {"dir": name, "val_loss": val_loss}
+    replace_file(
+        ops, run, "best.json", json_files.json_bytes({**best, "sha256": hash_of_json(best)})
+    )
+
+
+def prune(ops: FileOps, run: Folder, keep: Retention, verified: str | None = None) -> None:
+    """Set aside what need not be kept: all but the last ones saved, the best, the pinned, and the
+    newest that was read and found whole. `sweep` deletes it."""
+    try:
+        best = parse_best(run.read("best.json", MAX_BEST_BYTES))
+    except FileNotFoundError:
+        best = None
+    except (OSError, ValueError):
+        return  # the best one is unknown at the moment, so none may go
+    spared = {best.name if best else None, verified}
+    with run.sub("ckpt") as folder:
+        ours = [parsed for parsed in map(parse_name, folder.names()) if parsed is not None]
+        ours = [parsed for parsed in ours if _has_manifest(folder, name_of(*parsed))]
+        by_saving = sorted(ours, key=lambda parsed: parsed[1], reverse=True)
+        num_aside = 0
+        for step, attempt in by_saving[keep.last :]:
+            name = name_of(step, attempt)
+            if name in spared or (keep.every and step % keep.every == 0):
+                continue
+            try:
+                ops.rename(folder, name, f".trash-{name}")
+                num_aside += 1
+            except OSError:
+                continue
+        if num_aside:
+            # First the names: a folder that lost a file must not come back under its final name.
+            ops.fsync_directory(folder)
+
+
+def disown(ops: FileOps, run: Folder, name: str) -> str:
+    """Rename a checkpoint that holds a broken model: it is kept, but no run goes on from it."""
+    with run.sub("ckpt") as folder:
+        ops.rename(folder, name, SPOILT + name)
+        ops.fsync_directory(folder)
+    return SPOILT + name
+
+
+def sweep(ops: FileOps, run: Folder, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Delete what was set aside, and what a killed run left half-written. Call it with the run
+    locked and no save under way.
+
+    Two are deleted even if `should_stop`: saves in quick succession would otherwise pile them up.
+    """
+    try:
+        folder = run.sub("ckpt")
+    except OSError:
+        return
+    with folder:
+        leftovers = [name for name in folder.names() if LEFTOVER.fullmatch(name)]
+        for index, name in enumerate(name for name in leftovers if folder.is_folder(name)):
+            if index >= 2 and should_stop():
+                return
+            discard(ops, folder, name)

@@ -1,0 +1,61 @@
+"""One model on one device: what nanoGPT does, in the same order."""
+
+import torch
+from torch import Tensor, nn
+
+from stepglass.hardware.device import Device
+from stepglass.measure.clock import PhaseClock
+from stepglass.models.model import Model
+from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
+from stepglass.train.muon import MuonAdamW
+
+
+class SingleEngine(Engine):
+    """Forward, backward, clip, update, on a CPU or a GPU."""
+
+    def __init__(
+        self, model: Model, optimizer: MuonAdamW, device: Device, clock: PhaseClock
+    ) -> None:
+        super().__init__(model, optimizer, device)
+        self._clock = clock
+        self._forward: nn.Module = model  # or its compiled form
+
+    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+        losses = []
+        for host_x, host_y in batches:
+            with self._clock.phase("data"):
+                x, y = self.device.send(host_x), self.device.send(host_y)
+            with self.device.autocast():
+                _, loss = self._forward(x, y)
+                loss = loss / len(batches)
+            self._scaler.scale(loss).backward()
+            losses.append(loss.detach())
+            self.device.finish_queue()
+        return torch.stack(losses).sum()
+
+    def update(self, grad_clip: float) -> Tensor | None:
+        norm = None
+        if grad_clip > 0:
+            self._scaler.unscale_(self.optimizer)
+            norm = nn.utils.clip_grad_norm_(self.model.parameters(), grad_clip)
+        self._scaler.step(self.optimizer)
+        self._scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.device.finish_queue()
+        return norm
+
+    def score(self, x: Tensor, y: Tensor) -> Tensor:
+        return window_losses(self._forward, x, y, self.device)
+
+    def compile(self, does_compile: bool) -> None:
+        super().compile(does_compile)
+        self._forward = torch.compile(self.model) if does_compile else self.model  # type: ignore[assignment]
+
+    def rehearse_update(self, grad_clip: float) -> None:
+        # The scaler is left out: it would count.
+        for parameter in self.model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        if grad_clip > 0:
+            nn.utils.clip_grad_norm_(self.model.parameters(), grad_clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)

@@ -1,0 +1,227 @@
+"""A run from its first iteration to its end, and what is said about the end, whatever it is."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from stepglass import units
+from stepglass.checkpoint import tensors
+from stepglass.errors import DataError, DeviceError, TrainingFailed, os_reason
+from stepglass.files import FileOps
+from stepglass.measure import clock
+from stepglass.measure.console_lines import stopped_line
+from stepglass.measure.event_details import NotFiniteEvent, SignalEvent
+from stepglass.measure.ledger import ledger_totals
+from stepglass.measure.records import EndRecord
+from stepglass.process import freeze_collector, thaw_collector
+from stepglass.run_dir import checkpoints, commit
+from stepglass.run_dir.folder import FolderLost
+from stepglass.train.engines.engine import EngineLost
+from stepglass.train.loop import loop
+from stepglass.train.memory_errors import naming_memory_errors
+from stepglass.train.run import NotFinite, Run
+from stepglass.train.training import Training
+
+Findings = Callable[[Path], list[str]]  # what stands out in the log of a run that is over
+
+
+def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> None:
+    """Train, save the last state, and show where the time went."""
+    run = t.run
+    reason = "error"
+    with run.clock.phase("gc"):
+        freeze_collector()
+    try:
+        with run.clock.phase("log"):
+            run.console.start_progress(run.state.step, run.cfg.max_iters)
+        with naming_memory_errors(run):
+            reason = loop_or_loss(t)
+            t.iterations.drain()
+            finish(t, reason)
+    except NotFinite as found:
+        reason = "failed"
+        raise not_finite(t, found) from None
+    except TrainingFailed:
+        reason = "failed"
+        raise
+    except DeviceError:
+        reason = "oom"
+        raise
+    except DataError:
+        t.iterations.drain()
+        t.saves.save_last()  # the weights are those of the last whole update
+        raise
+    finally:
+        thaw_collector()
+        try:
+            close_books(t, reason)
+        finally:
+            t.close()  # whatever happened: threads that are not told to end never do
+    say_summary(run, findings)
+
+
+def loop_or_loss(t: Training) -> str:
+    """Train until there is a reason to end. If the engine is lost, the run ends as at any signal if
+    it was asked to stop, and fails otherwise; what is saved is the last whole update."""
+    run = t.run
+    try:
+        return loop(t)
+    except EngineLost as lost:
+        if lost.is_torn:
+            t.saves.wait()
+            cost = (
+                f"; the weights after {run.state.step} updates were half changed and are not saved"
+            )
+            raise TrainingFailed(f"{lost}{cost}; {how_to_go_on(run)}") from lost
+        if run.stop.is_set():
+            run.console.say(f"note: {lost}")
+            return "signal"
+        t.iterations.drain()
+        if not run.cfg.eval_only:
+            t.saves.save_last()  # a warning says if it could not be
+        raise TrainingFailed(f"{lost}; {how_to_go_on(run)}") from lost
+
+
+def finish(t: Training, reason: str) -> None:
+    """Say why the run ends, and save its last state."""
+    run = t.run
+    say_why(run, reason)
+    is_saved = run.cfg.eval_only or t.saves.save_last()
+    if t.saves.rescued_from or run.folder.lost:
+        raise folder_lost(t, is_saved)
+    if not is_saved:
+        kept = next(iter(checkpoints.committed(run.run_dir)), "none")
+        raise TrainingFailed(
+            f"step {run.state.step} could not be saved (see the warnings above); newest: {kept}"
+        )
+
+
+def say_why(run: Run, reason: str) -> None:
+    target, step = run.cfg.target_val_loss, run.state.step
+    if reason == "signal":
+        run.event(SignalEvent(name=run.stop.name or units.UNKNOWN))
+        run.console.say(stopped_line(run.stop.name, step))
+    if reason == "target":
+        run.console.say(
+            f"target reached after {step} updates: val loss {units.loss(run.last_val_loss)} "
+            f"<= {units.loss(target)} over the whole validation split"
+        )
+    elif target and reason == "finished":
+        run.console.say(
+            f"target not reached: val loss {units.loss(run.last_val_loss)} > "
+            f"{units.loss(target)} after {step} updates"
+        )
+
+
+def close_books(t: Training, reason: str) -> None:
+    """Write the last record, and print the ledger."""
+    run = t.run
+    t.saves.wait()
+    run.console.stop_progress()
+    total, background = run.clock.total(), t.saves.totals()
+    run.log.write(
+        EndRecord(
+            reason=reason,
+            iter=run.state.step,
+            ledger=ledger_totals(total).as_dict(),
+            background=background.as_dict(),
+        )
+    )
+    run.console.ledger(total, background)
+
+
+def say_summary(run: Run, findings: Findings) -> None:
+    """What a person wants to know once a run is over."""
+    cost_ms = clock.cost_per_switch_ns() * run.clock.num_switches / 1e6
+    share = cost_ms / run.clock.total().wall_ms
+    run.console.say(
+        f"  the clock itself took {units.duration(cost_ms)}, {units.percent(share, 3)}, inside "
+        "the phases above"
+    )
+    state = run.state
+    if state.best_step is not None:
+        run.console.say(
+            f"best val loss {units.loss(state.best_val_loss)} at step {state.best_step}"
+        )
+    for line in findings(run.run_dir):
+        run.console.say(line)
+    newest = next(iter(checkpoints.committed(run.run_dir)), None)
+    if newest is not None:
+        run.console.say(f"newest checkpoint: {newest}")
+        if state.step < run.cfg.max_iters or state.evaluated_at != state.step:
+            run.console.say(f"go on with: {resume_command(run)}")
+
+
+# -- ends that are failures ---------------------------------------------------------------------
+
+
+def how_to_go_on(run: Run) -> str:
+    newest = tensors.newest_path(run.run_dir)
+    if newest is None:
+        return "no checkpoint had been saved yet"
+    return f"newest checkpoint: {newest}; go on with: {resume_command(run)}"
+
+
+def resume_command(run: Run) -> str:
+    return f"stepglass train {resume_flags(run)}"
+
+
+def resume_flags(run: Run) -> str:
+    return f"--out_dir={shlex.quote(str(run.run_dir))} --init_from=resume"
+
+
+def folder_lost(t: Training, is_saved: bool) -> TrainingFailed:
+    """The run could not go on in its folder. The error says why, and where its last state is."""
+    run = t.run
+    why, step = t.saves.rescued_from or run.folder.lost, run.state.step
+    if step == 0 or run.cfg.eval_only:
+        return TrainingFailed(f"{why}; there was nothing to save")
+    if not is_saved:
+        return TrainingFailed(f"{why}; the state after {step} updates could not be saved")
+    return TrainingFailed(
+        f"{why}; the state after {step} updates is saved in {run.run_dir}; go on with: "
+        f"{resume_command(run)}"
+    )
+
+
+def not_finite(t: Training, found: NotFinite) -> TrainingFailed:
+    """Numbers have run away. The error says which checkpoint is still good, and what to change."""
+    run, cfg = t.run, t.run.cfg
+    run.event(NotFiniteEvent(what=str(found)))
+    t.saves.wait()
+    if found.spoilt_step is not None:
+        set_spoilt_aside(run, found.spoilt_step)
+    newest = tensors.newest_path(run.run_dir)
+    kept = f"the last good checkpoint is {newest}" if newest else "no checkpoint had been saved yet"
+    rates = ["learning_rate", *(["muon_lr"] if cfg.uses_muon else [])]
+    rates += ["embedding_lr"] if cfg.embedding_lr else []
+    remedies = [f"--{name}={getattr(cfg, name) / 2:g}" for name in rates]
+    if run.device.dtype is torch.float16:
+        remedies.append("--dtype=float32")
+    if cfg.grad_clip == 0:
+        remedies.append("--grad_clip=1.0")
+    again = f"{resume_flags(run)} " if newest else ""
+    return TrainingFailed(f"{found}; {kept}. Try {again}{' '.join(remedies)}")
+
+
+def set_spoilt_aside(run: Run, step: int) -> None:
+    """Rename the checkpoint of a step whose weights were bad, so that a resumed run goes on from a
+    good one. A checkpoint that this process only read, or that an evaluation found in order, is not
+    to blame."""
+    if step in (run.first_step, run.state.evaluated_at):
+        return
+    for path in checkpoints.committed(run.run_dir):
+        if checkpoints.step_of(path) == step:
+            try:
+                run.folder.check()
+                aside = commit.disown(FileOps(), run.folder.folder, path.name)
+            except FolderLost:
+                return
+            except OSError as error:
+                run.console.say(f"warning: {path} is spoilt: {os_reason(error)}; delete it")
+            else:
+                run.console.say(
+                    f"note: {path.name} is spoilt; it is in {path.with_name(aside)} now"
+                )

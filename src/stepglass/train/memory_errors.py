@@ -1,0 +1,47 @@
+"""Memory that runs out: one line that says what to do about it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from stepglass.errors import DeviceError
+from stepglass.hardware.device import Device
+from stepglass.measure.console_lines import no_memory_text
+from stepglass.measure.event_details import OutOfMemoryEvent
+from stepglass.settings.train import TrainConfig
+from stepglass.train.run import Run
+
+TEXTS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+@contextmanager
+def naming_memory_errors(run: Run) -> Iterator[None]:
+    """Turn the error of a device that is out of memory into one that names the remedy."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        run.event(OutOfMemoryEvent(message=str(error)[:500]))
+        raise memory_error(run.device, run.cfg, f"at step {run.state.step}") from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """torch reports it in several ways."""
+    if not isinstance(error, RuntimeError):
+        return isinstance(error, MemoryError)
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in TEXTS)
+
+
+def memory_error(device: Device, cfg: TrainConfig, when: str) -> DeviceError:
+    """The error for the user."""
+    if cfg.batch_size > 1:
+        less = (
+            f"--batch_size={cfg.batch_size // 2} "
+            f"--gradient_accumulation_steps={cfg.gradient_accumulation_steps * 2}"
+        )
+    else:
+        less = f"--block_size={max(1, cfg.block_size // 2)}, or lower --n_layer or --n_embd"
+    sizes = f"batch_size={cfg.batch_size} and block_size={cfg.block_size}"
+    return DeviceError(no_memory_text(f"{device.type} ({device.name})", when, sizes, less))

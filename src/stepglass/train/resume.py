@@ -1,0 +1,169 @@
+"""A run that goes on from a checkpoint: whether it can, and how its state is put back."""
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from stepglass import units
+from stepglass.checkpoint import tensors
+from stepglass.checkpoint.tensors import Snapshot
+from stepglass.data.dataset import Dataset
+from stepglass.errors import CheckpointError, ConfigError
+from stepglass.files import FileOps
+from stepglass.measure.console_lines import resumed_line
+from stepglass.measure.event_details import ResumeEvent
+from stepglass.models import registry
+from stepglass.models.model import Shape
+from stepglass.run_dir import checkpoints, commit
+from stepglass.settings.train import EXACT_KEYS, TrainConfig
+from stepglass.train.console import Console
+from stepglass.train.environment import environment
+from stepglass.train.run import Run, RunState
+from stepglass.train.training import Training
+
+RUN_ID = re.compile(r"[0-9a-f]{1,64}")
+
+Found = tuple[Path, Snapshot]  # a checkpoint: where it is, and what it holds
+
+
+def newest_resumable(
+    run_dir: Path, cfg: TrainConfig, shape: Shape, data: Dataset, console: Console
+) -> Found:
+    """The checkpoint to go on from. Raises CheckpointError or ConfigError if there is none."""
+    path, snapshot = tensors.newest(run_dir, console.say)
+    check_resumable(path, snapshot, cfg, shape, data)
+    warn_of_lost_log(run_dir / "run.jsonl", snapshot, console)
+    return path, snapshot
+
+
+def check_resumable(
+    path: Path, snapshot: Snapshot, cfg: TrainConfig, shape: Shape, data: Dataset
+) -> None:
+    """A checkpoint fits a run if both have the same model and the same data, and something is left
+    to do."""
+    stored = snapshot.state.get("model_config")
+    stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
+    expected = registry.shape_record(shape)
+    if stored != expected:
+        different = next(
+            (key for key, value in expected.items() if stored.get(key) != value), "vocab_size"
+        )
+        raise CheckpointError(
+            f"{path}: expected a model with {different}={expected[different]}, found "
+            f"{stored.get(different)}"
+        )
+    data.resume(str(path), snapshot.state.get("data"))
+    is_complete = snapshot.step > cfg.max_iters or snapshot.state.get("evaluated_at") == (
+        snapshot.step
+    )
+    if snapshot.step >= cfg.max_iters and is_complete and not cfg.eval_only:
+        raise ConfigError(
+            f"--max_iters={cfg.max_iters}: the run in {cfg.out_dir} has done {snapshot.step} "
+            "updates already; raise it"
+        )
+
+
+def warn_of_lost_log(path: Path, snapshot: Snapshot, console: Console) -> None:
+    """The log on disk reaches at least to where the checkpoint was taken, or somebody cut it."""
+    expected = snapshot.state.get("log_bytes")
+    found = path.stat().st_size if path.is_file() else 0
+    if isinstance(expected, int) and found < expected:
+        console.say(
+            f"warning: {path}: expected at least {expected} bytes, found {found}: iterations "
+            f"before step {snapshot.step} are missing from the log"
+        )
+
+
+def run_id_of(snapshot: Snapshot) -> str | None:
+    """The name a run was given when it began; checkpoints of the first versions have none."""
+    stored = snapshot.state.get("run_id")
+    return stored if isinstance(stored, str) and RUN_ID.fullmatch(stored) else None
+
+
+def was_compiled(snapshot: Snapshot) -> bool | None:
+    """Whether the run's model was compiled when it was saved, if the checkpoint says so."""
+    before = snapshot.state.get("environment")
+    compiled = before.get("compile") if isinstance(before, dict) else None
+    return compiled if isinstance(compiled, bool) else None
+
+
+def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
+    """Put a checkpoint's state back. Random generators come last: building and warming up have
+    drawn from them."""
+    run = t.run
+    try:
+        run.engine.restore(snapshot, str(path))
+        run.state = read_state(snapshot.state)
+        tensors.load_rng(snapshot.rng)
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        OverflowError,
+    ) as error:
+        raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
+    run.first_step = run.state.step
+    t.saves.resumed(path.name)
+    if run.cfg.eval_only:
+        run.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
+    else:
+        mend_best(run, path)
+    run.console.say(resumed_line(run.cfg.out_dir, path.name, run.state.step))
+    different = changed(snapshot.state.get("environment"), environment(run.device))
+    stored = snapshot.state.get("config")
+    known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)  # newer settings: defaults
+    different += changed(stored, {k: getattr(run.cfg, k) for k in EXACT_KEYS if k in known})
+    if different:
+        run.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
+    run.event(ResumeEvent(path=str(path.relative_to(run.run_dir)), changed=different))
+
+
+def mend_best(run: Run, path: Path) -> None:
+    """Have best.json name the best checkpoint again. The process may have been killed after it had
+    saved its best and before best.json said so, or best.json may be damaged; the checkpoint knows
+    which step was the best."""
+    state = run.state
+    if state.best_step is None or state.best_val_loss is None:
+        return
+    try:
+        named = checkpoints.best_path(run.run_dir)
+    except CheckpointError as error:
+        run.console.say(f"warning: {error}")
+        named = None
+    of_best_step = (
+        p for p in checkpoints.committed(run.run_dir) if checkpoints.step_of(p) == state.best_step
+    )
+    best = path if state.best_step == state.step else next(of_best_step, None)
+    if best is not None and (named is None or (best == path and named != path)):
+        commit.mark_best(FileOps(), run.folder.folder, best.name, state.best_val_loss)
+
+
+def read_state(stored: dict[str, Any]) -> RunState:
+    """The counters of a checkpoint. Raises ValueError if they cannot be a run's."""
+    state = RunState(**{key: stored[key] for key in asdict(RunState())})
+    for name in ("step", "tokens", "evaluated_at"):
+        if type(getattr(state, name)) is not int:
+            raise ValueError(f"{name} is {units.shown(getattr(state, name))}")
+    if state.step < 0 or state.tokens < 0 or not -1 <= state.evaluated_at <= state.step:
+        raise ValueError(f"step {state.step}, {state.tokens} tokens, {state.evaluated_at=}")
+    best = state.best_val_loss, state.best_step
+    is_best = units.finite(best[0]) is not None and type(best[1]) is int
+    if best != (None, None) and not (is_best and 0 <= (best[1] or 0) <= state.step):
+        raise ValueError(f"the best is {units.shown(best[0])} at {units.shown(best[1])}")
+    if not isinstance(stored["scaler"], dict):
+        raise ValueError(f"scaler is {units.shown(stored['scaler'])}")
+    return state
+
+
+def changed(before: Any, now: dict[str, Any]) -> list[str]:
+    """What differs between the machine a checkpoint was written on and this one."""
+    if not isinstance(before, dict):
+        return ["its environment is unknown"]
+    return [
+        f"{key} was {before.get(key, 'unknown')}, is {value}"
+        for key, value in now.items()
+        if before.get(key) != value
+    ]

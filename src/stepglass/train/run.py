@@ -1,0 +1,107 @@
+"""A training run in progress: what every part of training works with."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stepglass.data.dataset import Dataset
+from stepglass.hardware.device import Device
+from stepglass.loggers.feed import LoggerFeed
+from stepglass.loggers.feed import close as close_loggers
+from stepglass.measure.clock import PhaseClock
+from stepglass.measure.event_details import EventDetail, event_record
+from stepglass.measure.run_log import RunLogWriter
+from stepglass.process import StopRequest
+from stepglass.run_dir.folder import RunFolder
+from stepglass.settings.train import TrainConfig
+from stepglass.train.console import Console
+from stepglass.train.engines.engine import Engine
+from stepglass.train.eval_schedule import LOOK_AT
+
+
+class NotFinite(Exception):
+    """A loss, a gradient or a weight is NaN or infinite. `spoilt_step` is the step whose weights
+    gave it, if a checkpoint of that step may have been written before anybody knew."""
+
+    def __init__(self, what: str, spoilt_step: int | None) -> None:
+        super().__init__(what)
+        self.spoilt_step = spoilt_step
+
+
+@dataclass
+class RunState:
+    """What changes as a run goes on, besides weights and optimizer. A checkpoint stores it."""
+
+    step: int = 0  # updates done
+    tokens: int = 0
+    evaluated_at: int = -1  # the step of the last evaluation
+    best_val_loss: float | None = None
+    best_step: int | None = None
+
+
+@dataclass
+class Run:
+    """A run's settings, its folder, its counters, and where it says what it does."""
+
+    cfg: TrainConfig
+    folder: RunFolder
+    data: Dataset
+    engine: Engine
+    clock: PhaseClock
+    log: RunLogWriter
+    console: Console
+    stop: StopRequest
+    state: RunState = field(default_factory=RunState)
+    first_step: int = 0  # of this process
+    last_val_loss: float | None = None  # of this process's last evaluation
+    feeds: list[LoggerFeed] = field(default_factory=list)  # the loggers of log_to
+    _said: set[str] = field(default_factory=set)
+
+    @property
+    def device(self) -> Device:
+        return self.engine.device
+
+    @property
+    def run_dir(self) -> Path:
+        """Where the run's folder is now."""
+        return self.folder.where()
+
+    def iter_ms(self) -> float | None:
+        """What an iteration of this process takes, without evaluations and start-up. None while it
+        is too early to tell."""
+        steps = self.state.step - self.first_step
+        if steps < LOOK_AT:
+            return None
+        aside_ns = self.clock.spent_ns("eval") + self.clock.spent_ns("warmup")
+        return (self.clock.elapsed_ms() - aside_ns / 1e6) / steps
+
+    def event(self, detail: EventDetail) -> None:
+        """Log something that happens now and then."""
+        self.log.write(event_record(self.state.step, detail))
+
+    def say_once(self, about: str, line: str) -> None:
+        """Print a line, unless a line about the same was printed before."""
+        if about not in self._said:
+            self._said.add(about)
+            self.console.say(line)
+
+    def say_what_failed(self) -> None:
+        """Name the logs that have stopped taking records, each once."""
+        if self.log.failure:
+            self.say_once(
+                "run log",
+                f"warning: the run log has gaps: {self.log.failure}; training goes on",
+            )
+        for feed in self.feeds:
+            if feed.failure:
+                self.say_once(
+                    f"log to {feed.name}",
+                    f"warning: {feed.name} gets no more numbers: {feed.failure}; run.jsonl has "
+                    "them all",
+                )
+
+    def close(self) -> None:
+        """Release the run's folder, with everything logged on disk."""
+        self.log.close()
+        close_loggers(self.feeds, self.console.say)
+        self.say_what_failed()
+        self.folder.close()

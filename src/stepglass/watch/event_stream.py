@@ -1,0 +1,122 @@
+"""A run as a stream of server-sent events, for as many pages as look at it.
+
+    shared = SharedRun(LiveRun(run_dir))
+    return EventStream(shared, after=None, stopping=stopping)
+
+The run is read by the streams themselves: when no page looks, nothing is read. Files are read in
+worker threads, so that a slow disk keeps nobody else waiting.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from stepglass.report.live import LiveEvent, LiveRun
+
+# The trainer writes twice a second. Pages get it in fewer pieces: a point is still seen within two
+# seconds, and the training has the machine to itself in between.
+POLL_S = 1.4
+GLANCE_S = 0.25
+SMALL = 1 << 19  # bytes of events: after more than that there may be more to send at once
+HEARTBEAT_S = 10.0  # a proxy may cut a connection that stays silent
+RETRY_MS = 1000
+
+
+class SharedRun:
+    """One run, read once for all pages that look at it."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self._run = run
+        self._lock = asyncio.Lock()
+        self._next_read = 0.0
+        self.num_viewers = 0
+
+    @contextmanager
+    def viewed(self) -> Iterator[None]:
+        self.num_viewers += 1
+        try:
+            yield
+        finally:
+            self.num_viewers -= 1
+
+    async def missing(self, after: str | None, is_last: bool) -> list[LiveEvent]:
+        """The events after `after`. Reads on if it is time to, or if this is the last time."""
+        async with self._lock:
+            is_due = is_last or time.monotonic() >= self._next_read
+            return await run_in_threadpool(self._read_on, after, is_due)
+
+    def _read_on(self, after: str | None, is_due: bool) -> list[LiveEvent]:
+        if is_due:
+            is_more = self._run.advance()
+            # Less than the whole pause, or a page that comes back on time would be too early.
+            self._next_read = 0.0 if is_more else time.monotonic() + POLL_S / 2
+        return self._run.events(after)
+
+    async def detail(self, segment: int, after: int, until: int) -> bytes | None:
+        """The rows between two lines. Requests wait for each other: many must not load the disk."""
+        async with self._lock:
+            return await run_in_threadpool(self._run.detail, segment, after, until)
+
+    def has_news(self, after: str | None) -> bool:
+        return self._run.has_news(after)
+
+    def is_behind(self) -> bool:
+        """Is there more to read at once?"""
+        return self._next_read == 0.0
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events of one run, until the caller leaves or the server ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, shared: SharedRun, after: str | None, stopping: asyncio.Event) -> None:
+        self._shared = shared
+        super().__init__(_chunks(shared, after, stopping))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._shared.viewed():
+            await super().__call__(scope, receive, send)
+
+
+async def _chunks(
+    shared: SharedRun, after: str | None, stopping: asyncio.Event
+) -> AsyncIterator[bytes]:
+    yield b"retry: %d\n\n" % RETRY_MS
+    last_sent = time.monotonic()
+    while True:
+        is_last = stopping.is_set()
+        events = await shared.missing(after, is_last)
+        if events:
+            yield b"".join(_encoded(event) for event in events)
+            last_sent, after = time.monotonic(), events[-1].id
+        elif _is_quiet(last_sent):
+            yield b":\n\n"
+            last_sent = time.monotonic()
+        if shared.is_behind() or sum(len(event.data) for event in events) > SMALL:
+            await asyncio.sleep(0)  # there is more
+        elif is_last:
+            return
+        else:
+            await _pause(POLL_S, stopping)
+            while not (stopping.is_set() or shared.has_news(after) or _is_quiet(last_sent)):
+                await _pause(GLANCE_S, stopping)
+
+
+async def _pause(seconds: float, stopping: asyncio.Event) -> None:
+    """Wait, but not longer than until the server is told to end."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stopping.wait(), seconds)
+
+
+def _is_quiet(last_sent: float) -> bool:
+    return time.monotonic() - last_sent >= HEARTBEAT_S
+
+
+def _encoded(event: LiveEvent) -> bytes:
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.name.encode(), event.data)

@@ -1,0 +1,116 @@
+"""The runs in a folder, each with a number that stays its own while the server lives.
+
+An address holds such a number and never a path.
+"""
+
+import math
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from stepglass.errors import CheckpointError
+from stepglass.run_dir import checkpoints, listing, lock
+from stepglass.units import printable
+
+MOST_RUNS = 1000
+LEAST_PAUSE_S = 0.5  # between two looks at the folder
+PAUSE_SHARE = 10  # a pause is at least this many times as long as the look before it took
+
+Entry = dict[str, Any]
+
+
+class NumberedRuns:
+    """One run, or all that a folder holds. Not to be used from two threads at once."""
+
+    def __init__(self, folder: Path, is_run: bool) -> None:
+        self._folder = folder
+        self._is_run = is_run
+        self._paths = [folder] if is_run else []  # by number
+        self._numbers = {path: number for number, path in enumerate(self._paths)}
+        self._entries: list[Entry] = []
+        self._ended: dict[Path, tuple[tuple[int, ...], Entry]] = {}
+        self._next_look = -math.inf
+
+    def path(self, number: int) -> Path | None:
+        """The directory of a run. An unknown number may be that of a run that has just begun."""
+        if number >= len(self._paths):
+            self.entries()
+        return self._paths[number] if number < len(self._paths) else None
+
+    def entries(self) -> list[Entry]:
+        """How every run stands."""
+        began = time.monotonic()
+        if began >= self._next_look:
+            found = (
+                [self._folder]
+                if self._is_run
+                else islice(listing.run_dirs_below(self._folder), MOST_RUNS)
+            )
+            self._entries = [self._entry(path) for path in found]
+            took = time.monotonic() - began
+            self._next_look = time.monotonic() + max(LEAST_PAUSE_S, PAUSE_SHARE * took)
+        return self._entries
+
+    def _entry(self, path: Path) -> Entry:
+        if path not in self._numbers:
+            self._numbers[path] = len(self._paths)
+            self._paths.append(path)
+        stamp = _stamp(path / "run.jsonl")
+        known = self._ended.get(path)
+        is_running = lock.owner_of(path) is not None
+        if known and known[0] == stamp and not is_running:
+            return known[1]  # most runs of a folder have ended: their logs are not read again
+        entry = {"id": self._numbers[path], "name": self._name(path), **_standing(path, is_running)}
+        if not is_running:
+            self._ended[path] = stamp, entry
+        return entry
+
+    def _name(self, path: Path) -> str:
+        name = path.resolve().name if path == self._folder else str(path.relative_to(self._folder))
+        return printable(name.encode("utf-8", "replace").decode())
+
+
+def _stamp(log: Path) -> tuple[int, ...]:
+    try:
+        status = log.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _standing(path: Path, is_running: bool) -> Entry:
+    log = path / "run.jsonl"
+    last = listing.last_records(log) if log.is_file() else {}
+    steps = [_count(record.get("iter")) for record in last.values()]
+    return {
+        "state": _state(last, is_running),
+        "step": max((step for step in steps if step is not None), default=None),
+        "max_iters": _count(listing.setting_of(path, "max_iters")),
+        "best_val_loss": _best(path),
+    }
+
+
+def _state(last: dict[str, Entry], is_running: bool) -> str:
+    if is_running:
+        return "running"
+    if "end" in last:
+        reason = str(last["end"].get("reason"))
+        return reason if reason in listing.ENDINGS else "unknown"
+    # The log has no end. Windows has no lock that would tell a killed run from a running one.
+    return "killed" if last and sys.platform != "win32" else "unknown"
+
+
+def _count(value: object) -> int | None:
+    """The value if it is a number of steps that a browser can hold."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if is_count else None  # type: ignore[return-value]
+
+
+def _best(path: Path) -> float | None:
+    try:
+        best = checkpoints.best(path)
+    except CheckpointError:
+        return None
+    return best.val_loss if best is not None and math.isfinite(best.val_loss) else None

@@ -1,0 +1,128 @@
+"""What a browser can ask the live page's server for: the page, the list of runs, a stream of events
+for each run, and the rows of a part of it for a closer look.
+
+It reads run directories and writes nothing. Who may ask is the guard's business.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from stepglass.report.live import LiveRun
+from stepglass.watch.event_stream import EventStream, SharedRun
+from stepglass.watch.numbered_runs import NumberedRuns
+
+MOST_SHARED_RUNS = 16  # kept ready; those that a page looks at are never dropped
+LONGEST_ID = 200
+NUMBER = re.compile(r"[0-9]{1,15}")  # a segment or a line
+
+MakeRun = Callable[[Path], LiveRun]
+
+
+class PageApp:
+    """Answers requests. `stopping` ends the streams."""
+
+    def __init__(
+        self,
+        runs: NumberedRuns,
+        page: bytes,
+        assets: Mapping[str, tuple[str, bytes]],
+        make_run: MakeRun,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._runs = runs
+        self._page = page
+        self._assets = assets
+        self._make_run = make_run
+        self._stopping = stopping
+        self._shared: dict[Path, SharedRun] = {}
+        self._listing = asyncio.Lock()
+
+    def starlette(self) -> Starlette:
+        """The app, with every address that there is."""
+        routes = [
+            Route("/", self._show_page),
+            Route("/runs.json", self._list_runs),
+            Route("/favicon.ico", self._show_no_icon),
+            Route("/run/{id:int}", self._show_run),
+            Route("/run/{id:int}/events", self._send_events),
+            Route("/run/{id:int}/rows", self._send_rows),
+            *(Route(path, self._send_asset) for path in self._assets),
+        ]
+        app = Starlette(routes=routes)
+        app.router.redirect_slashes = False
+        return app
+
+    async def _run_dir(self, request: Request) -> Path:
+        async with self._listing:
+            path = await run_in_threadpool(self._runs.path, request.path_params["id"])
+        if path is None:
+            raise HTTPException(404, "there is no such run\n")
+        return path
+
+    async def _shared_run(self, path: Path) -> SharedRun:
+        if path not in self._shared:
+            run = await run_in_threadpool(self._make_run, path)
+            idle = [known for known, shared in self._shared.items() if not shared.num_viewers]
+            for known in idle:
+                if len(self._shared) >= MOST_SHARED_RUNS:
+                    del self._shared[known]
+            # Another request may have added the run while this one was waiting.
+            self._shared.setdefault(path, SharedRun(run))
+        return self._shared[path]
+
+    async def _show_page(self, request: Request) -> Response:
+        return HTMLResponse(self._page)
+
+    async def _show_run(self, request: Request) -> Response:
+        await self._run_dir(request)
+        return HTMLResponse(self._page)
+
+    async def _send_events(self, request: Request) -> Response:
+        path = await self._run_dir(request)
+        if request.method == "HEAD":
+            return Response(media_type=EventStream.media_type)
+        # A browser that connects again sends the header; a page that opens a new stream cannot.
+        after = request.headers.get("last-event-id") or request.query_params.get("after")
+        is_an_id = after is not None and len(after) <= LONGEST_ID
+        shared = await self._shared_run(path)
+        return EventStream(shared, after if is_an_id else None, self._stopping)
+
+    async def _send_rows(self, request: Request) -> Response:
+        path = await self._run_dir(request)
+        wanted = _numbers(request, "segment", "after", "until")
+        if wanted is None or wanted[1] >= wanted[2]:
+            raise HTTPException(400, "expected numbers: segment, after, until\n")
+        if path not in self._shared:  # rows are for pages, and a page has a stream
+            raise HTTPException(404, "nobody looks at this run\n")
+        data = await self._shared[path].detail(*wanted)
+        if data is None:
+            raise HTTPException(404, "there are no such rows\n")
+        return Response(data, media_type="application/json")
+
+    async def _list_runs(self, request: Request) -> Response:
+        async with self._listing:
+            entries = await run_in_threadpool(self._runs.entries)
+        return Response(json.dumps(entries, allow_nan=False), media_type="application/json")
+
+    async def _show_no_icon(self, request: Request) -> Response:
+        return Response(status_code=204)
+
+    async def _send_asset(self, request: Request) -> Response:
+        kind, data = self._assets[request.scope["path"]]
+        return Response(data, media_type=kind)
+
+
+def _numbers(request: Request, *names: str) -> tuple[int, ...] | None:
+    """The numbers of these names in the query, or None if one is missing or not a number."""
+    texts = [request.query_params.get(name, "") for name in names]
+    return tuple(map(int, texts)) if all(map(NUMBER.fullmatch, texts)) else None
