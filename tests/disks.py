@@ -114,15 +114,12 @@ class Folder:
 
 
 class Recorder(HookedDisk):
-    """The real disk, with every call written down. `drop` leaves the n-th sync out."""
+    """The real disk, with every call written down."""
 
-    def __init__(self, root: Path, drop: int | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         super().__init__(self._note)
         self._root = root
         self._names: dict[int, Path] = {}
-        self._drop = drop
-        self.dropped_at = 0
-        self.num_syncs = 0
         self.log: list[tuple[str, Any]] = []
 
     def create(self, folder: OpenFolder, name: str) -> int:
@@ -135,11 +132,6 @@ class Recorder(HookedDisk):
         self.log.append(("promise", what))
 
     def _note(self, n: int, name: str, args: tuple[Any, ...]) -> None:
-        if name in SYNCS:
-            self.num_syncs += 1
-            if self.num_syncs - 1 == self._drop:
-                self.dropped_at = len(self.log)
-                return
         if name in ("allocate", "write", "fsync", "close"):
             path, rest = self._names[args[0]], args[1:]
             rest = tuple(bytes(x) if isinstance(x, memoryview) else x for x in rest)
@@ -151,6 +143,11 @@ class Recorder(HookedDisk):
         self.log.append(
             (name, tuple(x.relative_to(self._root) if isinstance(x, Path) else x for x in args))
         )
+
+
+def syncs(log: list[tuple[str, Any]]) -> list[int]:
+    """Where the syncs stand in a list of calls."""
+    return [index for index, (name, _) in enumerate(log) if name in SYNCS]
 
 
 def replay(log: list[tuple[str, Any]]) -> tuple[Folder, list[File], list[Any]]:

@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 
+import fuzz_files
 import stepglass
 from helpers import prepare_tiny, records, train_tiny
 from stepglass.cli import main
+from stepglass.explain.render.languages import Words
 from stepglass.explain.rules import all_rules
+from stepglass.hardware import host_copy
+from stepglass.logs import detect, lines, table
+from stepglass.logs.formats.nanogpt import NanoGPT
+from stepglass.logs.formats.run_log_reader import RunLogReader
+from stepglass.logs.formats.stepglass_console import StepglassConsole
 from stepglass.measure.clock import PHASES
 from stepglass.measure.ledger import WHAT
+from stepglass.report.page import scripts
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(stepglass.__file__).parent
 README = (ROOT / "README.md").read_text()
 
 SHORT = ["--max_iters=6", "--eval_iters=1"]  # the flags of a hurry
@@ -138,3 +147,84 @@ def test_every_rule_is_in_the_docs():
     text = (ROOT / "docs" / "explain.md").read_text()
     listed = re.findall(r"^\| `([\w-]+)` \|", text.split("## Findings")[1], re.M)
     assert listed == list(all_rules.RULES)
+
+
+def test_every_log_format_is_in_the_docs():
+    text = (ROOT / "docs" / "explain.md").read_text()
+    rows = re.findall(r"^\| (`[^|]+) \|", text.split("## Findings")[0], re.M)
+    listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    readers = [RunLogReader, StepglassConsole, NanoGPT, *map(detect.other_reader, detect.OTHERS)]
+    assert {reader.format.name for reader in readers} <= listed
+
+
+# -- figures ------------------------------------------------------------------------------------
+
+
+def stated(page: str, pattern: str) -> int:
+    """The one number that a page states in these words."""
+    text = " ".join((ROOT / page).read_text().split())
+    found = re.findall(pattern, text)
+    assert len(found) == 1, f"{page} should say once: {pattern}"
+    return int(found[0].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern", "number"),
+    [
+        ("docs/decisions.md", r"Blocks are (\d+) MB", lines.BLOCK >> 20),
+        ("docs/decisions.md", r"Beyond ([\d,]+) iterations", table.CAPACITY),
+        ("docs/decisions.md", r"A state under (\d+) MB", host_copy.WORTH_A_THREAD >> 20),
+        ("CHANGELOG.md", r"reports (\d+) kinds of findings", len(all_rules.NAMES)),
+    ],
+)
+def test_a_figure_in_the_docs_is_the_one_in_the_code(page, pattern, number):
+    assert stated(page, pattern) == number
+
+
+def test_the_number_of_messages_is_as_the_docs_say():
+    at_least = stated("docs/decisions.md", r"catalogue of more than (\d+) messages")
+    assert at_least < len(Words("en").sources()) <= at_least + 100
+
+
+def test_the_size_of_the_pages_script_is_as_the_docs_say():
+    about = stated("docs/decisions.md", r"a script of about (\d+) kB")
+    assert len(scripts()) / 1000 == pytest.approx(about, rel=0.1)
+
+
+def test_a_figure_that_the_docs_no_longer_state_is_noticed():
+    with pytest.raises(AssertionError, match="should say once"):
+        stated("docs/decisions.md", r"Blocks are (\d+) parsecs")
+
+
+def test_the_number_of_files_that_fuzzing_tries_is_as_the_docs_say():
+    tried = sum(kind.count for kind in fuzz_files.KINDS.values())
+    for page in ("Makefile", "CONTRIBUTING.md", "docs/bad-input.md"):
+        assert stated(page, r"([\d,]+) (?:more )?files") == pytest.approx(tried, rel=0.02)
+
+
+# -- what CONTRIBUTING says of the code ---------------------------------------------------------
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PLACES = (PACKAGE, ROOT, ROOT / "tests")
+PATH = re.compile(r"`([\w./*]+/[\w.*]*|[\w*]+\.(?:py|js|ftl|md|toml))`")
+
+
+def test_every_file_that_contributing_names_is_there():
+    named = [path for path in PATH.findall(CONTRIBUTING) if not re.search(r"NAME|ROOM|CODE", path)]
+    assert len(named) > 40
+    for path in named:
+        assert any(list(place.glob(path)) for place in PLACES), path
+
+
+def test_the_lists_that_the_recipes_name_are_in_their_files():
+    steps = re.findall(r"^\d\. `([\w./]+)`: [^`]*? in `(\w+)`", CONTRIBUTING, re.M)
+    assert len(steps) > 8
+    for path, name in steps:
+        files = [place / path for place in PLACES if (place / path).is_file()]
+        assert re.search(rf"\b{name}\b.* = ", files[0].read_text()), (path, name)
+
+
+def test_every_room_is_in_contributing():
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    listed = re.findall(r"^\| `(\w+)/` \|", CONTRIBUTING, re.M)
+    assert set(listed) == rooms

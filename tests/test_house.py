@@ -166,7 +166,7 @@ PACKAGE_RULES: dict[Callable[[Sources], list[str]], Sources] = {
 
 
 def package() -> Sources:
-    return read(PACKAGE, "*.py") | read(PACKAGE, "page/*.js")
+    return read(PACKAGE, "*.py", "*.js")
 
 
 @pytest.mark.parametrize("rule", PACKAGE_RULES)

@@ -83,6 +83,11 @@ def test_every_room_is_in_the_order():
     assert {room_of(name) for name in modules()} <= set(LEVEL)
 
 
+def test_contributing_shows_the_same_order():
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    assert ORDER in " ".join(text.split())
+
+
 def test_imports_go_one_way_between_rooms():
     assert breaches(modules()) == []
 

@@ -80,9 +80,14 @@ def test_a_file_that_is_replaced_stays_the_old_one_until_the_new_one_is_whole():
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
 def test_a_write_that_is_broken_off_leaves_the_old_file_and_nothing_else(failure):
     Path("x").write_bytes(b"old")
-    with pytest.raises(failure), replacing(Path("x")) as file:
-        file.write(b"half")
-        raise failure
+
+    def write_half():
+        with replacing(Path("x")) as file:
+            file.write(b"half")
+            raise failure
+
+    with pytest.raises(failure):
+        write_half()
     assert Path("x").read_bytes() == b"old"
     assert sorted(os.listdir()) == ["precious", "x"]
 

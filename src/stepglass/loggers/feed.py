@@ -87,6 +87,3 @@ def close_feeds(
     for feed in late:
         if not feed.wait(max(0.0, until - time.monotonic())):
             feed.give_up(timeout_s)
-
-
-close = close_feeds

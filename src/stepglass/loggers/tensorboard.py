@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stepglass.loggers.logger import LoggedRun, OptionalPackage
-from stepglass.loggers.tags import TimeOfDay, scalars, logged_step
+from stepglass.loggers.tags import TimeOfDay, logged_step, scalars
 from stepglass.measure.records import RunRecord
 
 PACKAGE = OptionalPackage(

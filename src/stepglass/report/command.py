@@ -1,6 +1,5 @@
 """The `report` command: runs and logs in, one HTML file out."""
 
-import gc
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from stepglass.explain.render.languages import Language, Words
 from stepglass.explain.study import study
 from stepglass.files import replacing
 from stepglass.logs import detect
+from stepglass.process import collector_paused
 from stepglass.report import pack, page, story, stream
 from stepglass.report.chart_table import ChartTable
 from stepglass.report.stream import Place
@@ -103,9 +103,7 @@ def write_tensorboard(targets: list[str], cfg: ReportConfig, say: Say) -> None:
 
 def read_run(target: str, name: str, device: str | None, words: dict[str, Words]) -> dict[str, Any]:
     """One run: its story, and its rows as messages."""
-    was_on = gc.isenabled()
-    gc.disable()  # a long log is many small objects without cycles
-    try:
+    with collector_paused():  # a long log is many small objects without reference cycles
         path, file = opened(target)
         with file:
             try:
@@ -124,9 +122,6 @@ def read_run(target: str, name: str, device: str | None, words: dict[str, Words]
             "story": story.story_of(known, name, run_dir, words),
             "messages": list(stream.run_messages(log, Place(), end, pack.small, known.parts, most)),
         }
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def unique_names(targets: list[str]) -> list[str]:

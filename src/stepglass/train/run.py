@@ -5,8 +5,7 @@ from pathlib import Path
 
 from stepglass.data.dataset import Dataset
 from stepglass.hardware.device import Device
-from stepglass.loggers.feed import LoggerFeed
-from stepglass.loggers.feed import close as close_loggers
+from stepglass.loggers.feed import LoggerFeed, close_feeds
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.event_details import EventDetail, event_record
 from stepglass.measure.run_log import RunLogWriter
@@ -102,6 +101,6 @@ class Run:
     def close(self) -> None:
         """Release the run's folder, with everything logged on disk."""
         self.log.close()
-        close_loggers(self.feeds, self.console.say)
+        close_feeds(self.feeds, self.console.say)
         self.say_what_failed()
         self.folder.close()

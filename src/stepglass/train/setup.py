@@ -26,7 +26,7 @@ from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
 from stepglass.hardware.device import CudaTimer, Device
 from stepglass.hardware.peak import Peak, find_peak
-from stepglass.loggers import packages, start
+from stepglass.loggers import start
 from stepglass.measure import console_lines, mfu
 from stepglass.measure.clock import PhaseClock, cost_per_switch_ns
 from stepglass.measure.records import SCHEMA, StartRecord
@@ -116,8 +116,7 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
 
 def make_plan(cfg: TrainConfig, console: Console) -> Plan:
     """Choose a device, open the data, and refuse what cannot work."""
-    for name in cfg.logger_names:
-        packages.load(name)
+    start.check_packages(cfg.logger_names)
     device = choose.pick_device(cfg)
     for reason in device.reasons:
         console.say(reason)
