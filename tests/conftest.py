@@ -9,30 +9,44 @@ import torch
 
 from processes import ForkServer
 
-# What `make test FAST=1` leaves out: tests with a browser, and tests with processes of their own.
-SLOW_FIXTURES = {"fork_server", "browser"}
+# What `make test FAST=1` leaves out: tests with a browser, tests with processes of their own, and
+# files that try a great many cases.
+SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left", "short_patience"}
+TESTS = Path(__file__).parent
 SLOW_FILES = {
     "bench/test_bench.py",
     "checkpoint/test_crash.py",
-    "watch/test_live_page.py",
-    "report/test_page.py",
+    "logs/test_fast_reading.py",
+    "logs/test_long_logs.py",
+    "run_dir/test_foreign_files.py",
+    "test_process.py",
+    "train/test_console.py",
+    "watch/test_beside.py",
+    "watch/test_watch_command.py",
 }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        place = "/".join(item.path.parts[-2:])
-        if place in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        place = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
+        if str(place) in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, value in {"PEAK_BUDGET_S": 0.0, "PEAK_SIZE": 128}.items():
-        monkeypatch.setattr(f"stepglass.hardware.peak.{name}", value)  # nobody looks at these MFUs
     torch.manual_seed(0)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_careful_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks at the MFUs of these runs, or at how the writer slows their iterations."""
+    monkeypatch.setattr("stepglass.hardware.peak.PEAK_BUDGET_S", 0.0)
+    monkeypatch.setattr("stepglass.hardware.peak.PEAK_SIZE", 128)
+    monkeypatch.setattr("stepglass.checkpoint.writer.SPREAD_S", 0.0)
+    monkeypatch.setattr("stepglass.checkpoint.writer.REST", 0)
 
 
 @pytest.fixture(autouse=True)

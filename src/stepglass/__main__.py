@@ -1,4 +1,4 @@
-"""The `stepglass` command as a process: `python -m stepglass` is the same."""
+"""The entry point of the `stepglass` command and of `python -m stepglass`."""
 
 import gc
 import sys
@@ -8,10 +8,10 @@ from stepglass.process import collect_rarely
 
 
 def process() -> int:
-    """Run the command line of this process, which ends with it."""
+    """Run the command line of this process, and return its exit code."""
     collect_rarely()
     code = main()
-    gc.freeze()  # the interpreter would search everything once more before it ends
+    gc.freeze()  # otherwise Python would run a full garbage collection before it exits
     return code
 
 

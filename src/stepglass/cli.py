@@ -1,9 +1,10 @@
 """The `stepglass` command. Each subcommand is a module with `USAGE`, `SETTINGS` and `run`.
 
-Nothing heavy is imported until a subcommand needs it, so `--help` answers at once. This is the only
-module that prints errors and turns them into exit codes: 0 done, 1 the run failed, 2 the input is
-at fault. It is also where the trainer and the readers of its log meet: `train` starts the live page
-and ends with what `explain` says of the run.
+Heavy modules are imported only when a subcommand needs them, so that `--help` is fast. This is the
+only module that prints errors and turns them into exit codes: 0 means success, 1 means that the run
+failed, 2 means that the input is wrong. It is also the only module that uses both the trainer and
+the code that reads logs: `train` starts the live page, and prints the findings of `explain` at the
+end.
 """
 
 import io
@@ -38,7 +39,7 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
                                      the same as one page with plots; several are compared
   stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
-  stepglass bench [NAME ...]         measure speed: ratios, both sides by turns
+  stepglass bench [NAME ...]         measure speed, as ratios
 
 `stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
 """
@@ -58,7 +59,7 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     words = sys.argv[1:] if argv is None else argv
-    # A process may be started with its output closed: then nobody is reading.
+    # Python sets these to None if the process was started with closed output.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -80,11 +81,11 @@ def main(argv: list[str] | None = None) -> int:
         print("\nstopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the reader left: nobody to tell
+        # The reader of the output has closed it, for example `head`. Discard the rest, so that
+        # Python's flush at exit does not fail as well.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a path too long, a disk full: the machine's answer, not a bug
+    except OSError as error:  # for example a full disk or a path that is too long: not a bug
         return _refuse(f"{error.filename or 'output'}: {os_reason(error)}", 2)
     return 0
 
@@ -103,13 +104,13 @@ def run_command(name: str, argv: list[str]) -> None:
 
 
 def _refuse(message: str, exit_code: int) -> int:
-    with suppress(OSError):  # the exit code says it too
+    with suppress(OSError):  # if it cannot be printed, the exit code still reports the error
         print(one_line(f"error: {message}"), file=sys.stderr, flush=True)
     return exit_code
 
 
 def say(line: str) -> None:
-    """A line for whoever asked, fit for a terminal whatever is in it."""
+    """Print a text as one line, without control characters."""
     print(one_line(line), flush=True)
 
 
@@ -121,7 +122,7 @@ def wants_help(argv: list[str]) -> bool:
 
 
 def train(argv: list[str]) -> None:
-    """Train a model, with its live page beside it, and say what stands out at the end."""
+    """Train a model, serve its live page if asked, and print the main findings at the end."""
     from stepglass.settings import command_line  # noqa: PLC0415
     from stepglass.settings.train import TRAIN_SETTINGS  # noqa: PLC0415
 
@@ -139,7 +140,7 @@ def train(argv: list[str]) -> None:
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
         cfg = _settings_of(argv, console)
-    # Before torch is loaded: the page's process starts meanwhile.
+    # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
         _train(cfg, argv, clock, console, page)
 

@@ -1,22 +1,23 @@
-"""The errors a user may see.
+"""The errors that a user may see.
 
-    StepglassError          exit code 2: the input is at fault, and the message says how
+    StepglassError          exit code 2: the input is wrong, and the message says how
     ├── ConfigError         a setting, a flag or a config file
     ├── DataError           text, a prepared data set, a tokenizer
     ├── CheckpointError     a run directory or a checkpoint in it
     ├── DeviceError         a device, a dtype, memory
-    ├── LogError            a log that holds no training
-    └── TrainingFailed      exit code 1: the input was fine, the run was not
+    ├── LogError            a log without training data
+    └── TrainingFailed      exit code 1: the input was correct, but the run failed
 
-A message is one line: what is wrong, with the value and the place; what was expected; what to
-type next. Anything that is not a StepglassError is a bug of ours and keeps its traceback.
+A message is one line. It says what is wrong, with the value and the place, what was expected, and
+what to type next. Any exception that is not a StepglassError is a bug in Stepglass and is shown
+with its traceback.
 """
 
 import stat
 
 
 class StepglassError(Exception):
-    """Base of every error that is shown without a traceback."""
+    """Base class of all errors that are shown without a traceback."""
 
     exit_code = 2
 
@@ -38,17 +39,17 @@ class DeviceError(StepglassError):
 
 
 class LogError(StepglassError):
-    """A log cannot be read, or nothing of training is in it."""
+    """A log cannot be read, or has no training data."""
 
 
 class TrainingFailed(StepglassError):
-    """Training itself went wrong: the loss is no longer a number, say."""
+    """Training itself failed, for example because the loss became NaN."""
 
     exit_code = 1
 
 
 def os_reason(error: OSError) -> str:
-    """The operating system's words for what went wrong, without Python's decoration.
+    """The operating system's message for an error, without the parts that Python adds.
 
     >>> os_reason(FileNotFoundError(2, "No such file or directory", "x"))
     'no such file or directory'
@@ -58,7 +59,7 @@ def os_reason(error: OSError) -> str:
 
 
 def file_kind(mode: int) -> str:
-    """What lies at a path, in words, by the mode that the operating system gives.
+    """The kind of a file in words, from its mode (`st_mode`).
 
     >>> file_kind(0o100644), file_kind(0o010644), file_kind(0o040755)
     ('a file', 'a pipe', 'a folder')

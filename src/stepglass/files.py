@@ -1,15 +1,15 @@
-"""Folders held open, and the calls by which a run changes the disk.
+"""Open folders, and all functions that change files on disk.
 
-A `Folder` is known by what it is, not by its name: it stays the same one when it is moved, and when
-another takes its name. Everything in it is reached from it by one name at a time, and no symlink is
-followed on the way, so that nothing outside a run is ever written to or deleted.
+A `Folder` refers to an open folder, not to a path. It stays the same folder when it is moved, and
+when another folder gets its old name. Files in it are opened relative to it, one name at a time,
+and symlinks are never followed. So nothing outside of a run is ever written to or deleted.
 
-Whatever must survive a crash is written through a `FileOps`. The tests put one in its place that
-records, fails, or dies at the n-th call; nothing else in the package is made for tests.
+Everything that must survive a crash is written through a `FileOps`. The tests replace it with one
+that records calls, fails, or dies at the n-th call. Nothing else in the package exists for tests.
 
-A crash cannot tear what is written here: a file or a folder appears whole or not at all. It has a
-temporary name in the same folder, is synced, renamed, and then the folder is synced. A rename alone
-orders nothing on disk, and a sync of the file alone does not save its name.
+After a crash, a file or a folder is complete or does not exist. It is written under a temporary
+name in the same folder, synced and renamed, and then the folder is synced. A rename alone does not
+guarantee the order of writes on disk, and a sync of the file alone does not save its name.
 """
 
 import errno
@@ -24,15 +24,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-PATIENCE = 100  # how often a disk may say "try again" before a write fails
-HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd  # not on Windows, where paths must do
+PATIENCE = 100  # a write fails after this many "try again" errors
+HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd  # False on Windows, where paths are used
 SAFE_FLAGS = 0
-for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"):  # a pipe must not be waited for
+for _name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"):  # O_NONBLOCK: in case of a pipe
     SAFE_FLAGS |= getattr(os, _name, 0)
 
 
 class Folder:
-    """An open folder. `path` is where it was when it was opened, for messages."""
+    """An open folder. `path` is its path at the time it was opened, for messages."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
         self.path = path
@@ -40,13 +40,13 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path) -> "Folder":
-        """The folder at a path that the user chose. Symlinks on the way to it are followed."""
+        """Open the folder at a path given by the user. Symlinks in this path are followed."""
         if not HAS_FOLDER_DESCRIPTORS:
             return cls(path, None)
         return cls(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
     def sub(self, name: str) -> "Folder":
-        """A folder in this one. A symlink is refused with an OSError, whatever it points at."""
+        """Open a folder inside this one. Raises OSError for any symlink."""
         if self.fd is None:
             if (self.path / name).is_symlink():
                 raise OSError(errno.ELOOP, "is a symlink")
@@ -71,14 +71,14 @@ class Folder:
             self.fd = None
 
     def at(self, name: str) -> str:
-        """The path to give to a system call, together with `dir_fd=folder.fd`."""
+        """The path for a system call that also gets `dir_fd=folder.fd`."""
         return name if self.fd is not None else os.path.join(self.path, name)
 
     def names(self) -> list[str]:
-        """Everything in it, in order."""
+        """The names of everything in the folder, sorted."""
         if self.fd is None:
             return sorted(os.listdir(self.path))
-        # A descriptor of its own: two threads that list one descriptor share its position.
+        # Open a new descriptor: two threads that list the same one would share its position.
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.fd)
         try:
             return sorted(os.listdir(fd))
@@ -86,7 +86,8 @@ class Folder:
             os.close(fd)
 
     def status(self, name: str) -> os.stat_result | None:
-        """The status of what has a name, or None. For a symlink it is that of the link itself."""
+        """The status of a file in this folder, or None if it does not exist. For a symlink, the
+        status of the link itself."""
         try:
             return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -106,7 +107,7 @@ class Folder:
         return _read_and_close(fd, max_bytes)
 
     def is_gone(self) -> bool:
-        """True once the folder itself was deleted, or what it lay on was taken away."""
+        """True if the folder was deleted, or if its disk was removed."""
         if self.fd is None:
             return not self.path.is_dir()
         try:
@@ -115,8 +116,8 @@ class Folder:
             return True
 
     def where(self) -> Path:
-        """Its path now: the one it was opened by if that still leads here, else the one the system
-        knows."""
+        """The folder's current path: the original path if it still leads to this folder, otherwise
+        the path that the operating system reports."""
         if self.fd is None:
             return self.path
         try:
@@ -132,14 +133,14 @@ class Folder:
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
     """The bytes of a regular file. Raises OSError or ValueError."""
-    # The file is opened first and examined then, so that what is examined is what is read.
+    # Open the file first and check it afterwards, so that the checked file is the one that is read.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     return _read_and_close(os.open(path, flags), max_bytes)
 
 
 def _read_and_close(fd: int, max_bytes: int) -> bytes:
-    """The bytes of an open file. Raises ValueError for anything but a regular file: a pipe would
-    wait for ever, and a device might never end."""
+    """The bytes of an open file. Raises ValueError if it is not a regular file: a pipe could block
+    forever, and a device might never end."""
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -162,12 +163,12 @@ class FileOps:
         os.mkdir(folder.at(name), dir_fd=folder.fd)
 
     def create(self, folder: Folder, name: str) -> int:
-        """Open a new file. The name must be free, and no symlink is followed."""
+        """Create and open a file. It must not exist yet, and symlinks are not followed."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS
         return os.open(folder.at(name), flags, 0o666, dir_fd=folder.fd)
 
     def allocate(self, fd: int, num_bytes: int) -> None:
-        """Take the space first: a full disk is found before anything is written."""
+        """Reserve the disk space, so that a full disk is noticed before anything is written."""
         if num_bytes and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(fd, 0, num_bytes)
@@ -176,16 +177,16 @@ class FileOps:
                     raise
 
     def write(self, fd: int, data: memoryview) -> int:
-        """Write some of the data; returns how many bytes."""
+        """Write a part of the data, and return the number of bytes written."""
         return os.write(fd, data)
 
     def fsync(self, fd: int) -> None:
-        """Wait until the disk has the file. An error here is final: the system may have dropped
-        the data, and a second call would lie."""
+        """Wait until the file is on disk. Do not try again after an error: the system may have
+        dropped the data, and the second call would succeed without writing it."""
         if sys.platform == "darwin":
             import fcntl  # noqa: PLC0415
 
-            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync alone leaves it in the drive's cache
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync leaves the data in the drive's cache
         else:
             os.fsync(fd)
 
@@ -193,13 +194,12 @@ class FileOps:
         os.close(fd)
 
     def rename(self, folder: Folder, old: str, new: str) -> None:
-        """Give a file or folder another name in the same folder. A file of that name is
-        replaced."""
+        """Rename a file or a folder within the same folder. An existing file is replaced."""
         os.replace(folder.at(old), folder.at(new), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     def fsync_directory(self, folder: Folder) -> None:
-        """Make the names in a folder durable. Windows cannot open folders and needs no such
-        call."""
+        """Wait until the names in a folder are on disk. Windows cannot open folders and does not
+        need this."""
         if folder.fd is not None:
             os.fsync(folder.fd)
 
@@ -210,7 +210,7 @@ class FileOps:
         os.rmdir(folder.at(name), dir_fd=folder.fd)
 
     def free_bytes(self, folder: Folder) -> int | None:
-        """Space left for this user, or None where it is unknown."""
+        """Free disk space for this user, or None if it is unknown."""
         if folder.fd is None:
             return None
         status = os.fstatvfs(folder.fd)
@@ -220,7 +220,7 @@ class FileOps:
 def write_new_file(
     ops: FileOps, folder: Folder, name: str, num_bytes: int, parts: Iterable[bytes | memoryview]
 ) -> str:
-    """Write a file, wait until the disk has it, and return its sha256, taken on the way."""
+    """Write a file, wait until it is on disk, and return the sha256 of its contents."""
     digest = hashlib.sha256()
     fd = ops.create(folder, name)
     try:
@@ -233,7 +233,7 @@ def write_new_file(
     except BaseException:
         os.close(fd)
         raise
-    ops.close(fd)  # a disk may report a failed write as late as here
+    ops.close(fd)  # some file systems report a failed write only here
     return digest.hexdigest()
 
 
@@ -251,8 +251,8 @@ def _write_all(ops: FileOps, fd: int, data: memoryview) -> None:
 
 @contextmanager
 def appears_whole(ops: FileOps, folder: Folder, temporary: str, name: str) -> Iterator[None]:
-    """The block makes and syncs a file or a folder under its temporary name. When the block ends
-    well, that gets its final name for good; when it does not, nothing is left of it."""
+    """Context manager. The block must create and sync a file or a folder under its temporary name.
+    If the block succeeds, the file gets its final name; otherwise it is deleted."""
     try:
         yield
         ops.rename(folder, temporary, name)
@@ -263,7 +263,8 @@ def appears_whole(ops: FileOps, folder: Folder, temporary: str, name: str) -> It
 
 
 def replace_file(ops: FileOps, folder: Folder, name: str, data: bytes) -> None:
-    """Write a small file so that readers, and power cuts, see the old one or the new one."""
+    """Replace a small file. Readers see either the old file or the new one, even after a power
+    cut."""
     temporary = _free_temporary_name(ops, folder, name)
     with appears_whole(ops, folder, temporary, name):
         write_new_file(ops, folder, temporary, len(data), [data])
@@ -271,8 +272,8 @@ def replace_file(ops: FileOps, folder: Folder, name: str, data: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to that becomes `path` when the block ends well, and vanishes when it does
-    not. A symlink at `path` is replaced, not followed.
+    """Context manager that yields a file to write to. If the block succeeds, the file gets the name
+    `path`; otherwise it is deleted. A symlink at `path` is replaced, not followed.
     """
     ops = FileOps()
     with Folder.open(path.parent) as folder:
@@ -287,20 +288,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def temporary_name(name: str) -> str:
-    """What a file is called while it is written. The name has the number of the process, so that
-    the next one knows whether anybody is still writing."""
+    """The name of a file while it is written. It contains the process id, so that `remove_stale`
+    can tell whether the process still exists."""
     return f".{name}.tmp-{os.getpid()}"
 
 
 def _free_temporary_name(ops: FileOps, folder: Folder, name: str) -> str:
     temporary = temporary_name(name)
     if folder.status(temporary) is not None:
-        ops.unlink(folder, temporary)  # left by a killed process that had this one's number
+        ops.unlink(folder, temporary)  # left by a killed process that had the same process id
     return temporary
 
 
 def remove_stale(folder: Folder, names: Collection[str]) -> None:
-    """Remove temporary files, of these names, of processes that were killed while they wrote."""
+    """Remove the temporary files of these names that killed processes have left."""
     for found in folder.names():
         for name in names:
             pid = found.removeprefix(f".{name}.tmp-")
@@ -320,7 +321,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def discard(ops: FileOps, folder: Folder, name: str) -> None:
-    """Delete a file or a folder, if there is one and the disk allows it."""
+    """Delete a file or a folder, if it exists. Errors are ignored."""
     with suppress(OSError):
         if folder.is_folder(name):
             remove_tree(ops, folder, name)
@@ -329,8 +330,8 @@ def discard(ops: FileOps, folder: Folder, name: str) -> None:
 
 
 def remove_tree(ops: FileOps, parent: Folder, name: str) -> None:
-    """Delete a folder and what is in it. Symlinks in it are removed, never followed, and one in its
-    place is refused with an OSError."""
+    """Delete a folder and everything in it. Symlinks in it are deleted, never followed. Raises
+    OSError if the folder itself is a symlink."""
     with parent.sub(name) as folder:
         for entry in folder.names():
             if folder.is_folder(entry):

@@ -1,4 +1,4 @@
-"""JSON files: written sorted, indented and whole; read strictly."""
+"""JSON files: written sorted, indented and atomically; read strictly."""
 
 import json
 from pathlib import Path
@@ -13,18 +13,18 @@ def json_bytes(value: Any) -> bytes:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file; readers see the old one or the new one."""
+    """Replace a JSON file. Readers see either the old file or the new one."""
     with replacing(path) as file:
         file.write(json_bytes(value))
 
 
 def read_json(path: Path, max_bytes: int = 1 << 28) -> Any:
-    """Read a JSON file. Raises OSError or ValueError; the caller knows what the file was for."""
+    """Read a JSON file. Raises OSError or ValueError, for the caller to turn into a message."""
     return parse_json(read_regular(path, max_bytes))
 
 
 def parse_json(data: bytes) -> Any:
-    """Strict JSON: no NaN, no key twice. Raises ValueError."""
+    """Parse strict JSON: no NaN and no duplicate keys. Raises ValueError."""
     try:
         return json.loads(data, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except RecursionError as error:
@@ -38,5 +38,5 @@ def _refuse_constant(name: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = dict(pairs)
     if len(keys) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return keys

@@ -1,4 +1,4 @@
-"""This process: the signals that ask it to stop, its garbage collector, and its memory."""
+"""Settings of this process: signals that stop it, the garbage collector, and memory."""
 
 import ctypes
 import gc
@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
-ALWAYS = (signal.SIGINT, signal.SIGTERM)  # a shell has background jobs ignore Ctrl-C
-SIGNALS = ALWAYS if os.name == "nt" else (*ALWAYS, signal.SIGHUP)  # which nohup has them ignore
+# Handle these even if they are ignored: a shell makes background jobs ignore SIGINT.
+ALWAYS = (signal.SIGINT, signal.SIGTERM)
+# SIGHUP is not handled if it is ignored, because nohup makes a process ignore it on purpose.
+SIGNALS = ALWAYS if os.name == "nt" else (*ALWAYS, signal.SIGHUP)
 
 
 class StopRequest:
-    """Context manager: while it is active, signals set `name` instead of ending the process."""
+    """Context manager: while it is active, the first signal sets `name` and does not end the
+    process. A second signal ends it."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -41,35 +44,37 @@ class StopRequest:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
         for again in self._before:
-            signal.signal(again, signal.SIG_DFL)  # even a long call into C ends at the second
+            signal.signal(again, signal.SIG_DFL)  # a second signal ends even a long C call
 
 
 # -- reference cycles ---------------------------------------------------------------------------
 
-# torch and a long log are a great many objects with hardly a reference cycle among them. Python's
-# search for cycles would find nothing, and take a third of a second of every start.
+# Python's garbage collector searches for reference cycles. torch and a long log consist of very
+# many objects with almost no cycles, so the search finds nothing. It takes a third of a second at
+# every start.
 
 
 def collect_rarely() -> None:
-    """Search for reference cycles after many more new objects than by default."""
+    """Run the garbage collector much less often than by default."""
     gc.set_threshold(200_000)
 
 
 def freeze_collector() -> None:
-    """No search for cycles from now on, and never again among the objects that exist now."""
+    """Turn the garbage collector off. All objects that exist now are also excluded from later
+    collections."""
     gc.freeze()
     gc.disable()
 
 
 def thaw_collector() -> None:
-    """Search for cycles as before."""
+    """Undo `freeze_collector`."""
     gc.enable()
     gc.unfreeze()
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No search for cycles in this block."""
+    """Context manager: no garbage collection inside the block."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -83,20 +88,20 @@ def collector_paused() -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Keep freed memory for the next use, where glibc would give it back to the system.
+    """Make glibc keep freed memory for reuse.
 
-    By default every large block goes back to the system, which then clears each page again for
-    the next one: 4 % to 13 % of a step on a CPU, and more after an evaluation; a tenth of the time
-    a long log takes to read (docs/decisions.md).
+    By default glibc returns every large block to the operating system, which then has to clear the
+    pages of the next block again. That takes 4 % to 13 % of a step on a CPU, and more after an
+    evaluation. It also takes a tenth of the time to read a long log (docs/decisions.md).
     """
     if is_glibc():
         libc = ctypes.CDLL(None)
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no mapping of its own for a large block
-        libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: never give the top of the heap back
+        libc.mallopt(-4, 0)  # M_MMAP_MAX: never use a separate mapping for a large block
+        libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: never return the top of the heap
 
 
 def is_glibc() -> bool:
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
-    except (AttributeError, ValueError):  # Windows has no confstr, other libraries no such name
+    except (AttributeError, ValueError):  # Windows has no confstr, other C libraries not this name
         return False

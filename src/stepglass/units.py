@@ -1,6 +1,7 @@
-"""Quantities and foreign text made fit to print: the one place that formats a number with a unit.
+"""Formats numbers with units, and makes text from outside safe to print.
 
-Unknown is `None` and prints `n/a`, never 0 or infinity.
+All numbers with a unit are formatted here. An unknown number is `None` and is printed as `n/a`,
+never as 0 or infinity.
 """
 
 import math
@@ -9,13 +10,13 @@ import reprlib
 from typing import Any
 
 UNKNOWN = "n/a"
-# Controls but for newline and tab; marks that turn the direction of writing around.
+# Control characters except newline and tab, and marks that change the direction of writing.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 LINE_ENDS = re.compile(r"\r?\n|[\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def duration(ms: float | None) -> str:
-    """A duration with the unit a person would choose.
+    """A duration with a suitable unit.
 
     >>> [duration(x) for x in (0.0123, 33.24, 5726, 75_300, 3_725_000, None)]
     ['0.01ms', '33.24ms', '5.7s', '1m 15s', '1h 02m', 'n/a']
@@ -34,7 +35,7 @@ def duration(ms: float | None) -> str:
 
 
 def seconds(ms: float) -> str:
-    """For a column that adds up: one unit all the way down.
+    """A duration in seconds, for columns of a table that are added up.
 
     >>> seconds(414.51), seconds(4_230_000)
     ('0.41s', '4,230.00s')
@@ -43,7 +44,7 @@ def seconds(ms: float) -> str:
 
 
 def milliseconds(ms: float | None) -> str:
-    """nanoGPT's way of printing a time.
+    """A duration in milliseconds, as nanoGPT prints it.
 
     >>> milliseconds(33.238)
     '33.24ms'
@@ -96,8 +97,8 @@ def flops_rate(flops_per_s: float | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that cannot move the cursor, recolour a terminal or turn a line around, whatever a model
-    or a file's name has come up with.
+    """Replace characters that could move the cursor, change the terminal's colours or reverse the
+    direction of a line. Text from a model or a file name may contain any character.
 
     >>> printable("a\\x1b[31mb\\n\\tc\\u202ed")
     'a?[31mb\\n\\tc?d'
@@ -106,8 +107,8 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message as one line of a terminal or a log, whatever is in it. All messages pass through
-    here.
+    """Make a message one printable line for a terminal or a log. All messages go through this
+    function.
 
     >>> one_line("cannot be read: a\\r\\nb\\x1b[31m")
     'cannot be read: a b?[31m'
@@ -116,20 +117,20 @@ def one_line(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value that was given, short enough for a message.
+    """The repr of a value, short enough for a message.
 
     >>> shown("x"), shown(10**5000), shown("y" * 100)[-4:]
     ("'x'", 'a number of 16610 bits', 'y...')
     """
     if isinstance(value, int) and abs(value) >= 10**30:
         return f"a number of {value.bit_length()} bits"
-    # A list of lists of one list can be short in memory and endless in print.
+    # A list that contains the same list many times is small in memory, but its repr can be huge.
     text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def finite(value: Any) -> float | None:
-    """A number that can be calculated with, or None."""
+    """The value as a float if it is a finite number, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

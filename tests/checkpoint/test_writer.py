@@ -219,7 +219,7 @@ def test_the_log_is_on_disk_before_the_checkpoint_and_its_place_is_known(make_sa
     writer.save(files(1.0), request(1))
     writer._log.write(IterRecord.from_dict({"iter": 1}))
     writer.wait()
-    first, _ = (RUN / "run.jsonl").read_bytes().splitlines(keepends=True)
+    first = (RUN / "run.jsonl").read_bytes().splitlines(keepends=True)[0]
     assert b'"iter":0' in first
     assert newest().state["log_bytes"] == len(first)
 
@@ -283,7 +283,7 @@ def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
     real = FileOps.create
 
     def create(self, folder, name):
-        slow.wait(0.2)
+        slow.wait(0.05)
         return real(self, folder, name)
 
     monkeypatch.setattr(FileOps, "create", create)

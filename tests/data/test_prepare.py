@@ -96,14 +96,14 @@ def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
 @pytest.mark.parametrize("run", ["z" * 9999, " " * 9999, "7" * 9999, "_=" * 5000, "東" * 9999])
 def test_bpe_learns_from_no_word_of_endless_length(run):
     text = f"the quick{run} fox"
-    pieces = list(tokenizer.without_long_words(iter([text])))
+    pieces = list(tokenizer.split_long_words(iter([text])))
     assert "".join(pieces) == text
     assert max(map(len, pieces)) <= tokenizer.MAX_LEARNED_WORD + len("the quick fox")
 
 
 def test_bpe_learns_from_other_text_as_it_is():
     texts = ["naïve café, 東京, 1234 __init__ " * 50, "ab12" * 999, "e" * 256, ""]
-    assert list(tokenizer.without_long_words(iter(texts))) == texts
+    assert list(tokenizer.split_long_words(iter(texts))) == texts
 
 
 def test_learning_that_hears_no_signal_is_left_when_the_user_wants_to_stop(monkeypatch):

@@ -85,6 +85,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_pickle_is_refused_in_little_memory(name):
     tracemalloc.start()

@@ -78,7 +78,7 @@ def all_of(log: Log) -> list[object]:
 @pytest.mark.parametrize("how_odd", [0.0, 0.02, 0.2])
 def test_a_log_reads_the_same_by_the_block_and_by_the_line(how_odd):
     num_quick = 0
-    for seed in range(120):
+    for seed in range(60):
         around = random.Random(seed)
         text = some_log(around, how_odd)
         middle = text.rfind(b"\n", 0, around.randrange(len(text))) + 1
@@ -86,4 +86,4 @@ def test_a_log_reads_the_same_by_the_block_and_by_the_line(how_odd):
         by_line = read([line for line in re.split(rb"(?<=\n)", text) if line])
         assert all_of(by_block) == all_of(by_line), f"seed {seed}"
         num_quick += nanogpt_lines.read_block(text) is not None
-    assert num_quick > 100
+    assert num_quick > 50

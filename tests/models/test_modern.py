@@ -63,7 +63,8 @@ def test_parameters_are_counted_without_building_the_model(changes):
 
 @pytest.mark.parametrize("changes", [{}, {"tie_weights": True}])
 def test_flops_formula_agrees_with_torchs_counter(changes, monkeypatch):
-    monkeypatch.setattr(cpu_ops, "by_hand", lambda x: False)  # the counter knows PyTorch's own
+    # The counter only knows PyTorch's own operations.
+    monkeypatch.setattr(cpu_ops, "uses_handwritten", lambda x: False)
     net = model(n_embd=128, n_layer=4, block_size=64, **changes)
     idx = torch.randint(65, (2, 64))
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -157,7 +158,7 @@ OPERATIONS = {
 def test_operations_by_hand_equal_their_formulas(name, monkeypatch):
     function, inputs = OPERATIONS[name]
     by_hand = gradients(function, *inputs)
-    monkeypatch.setattr(cpu_ops, "by_hand", lambda x: False)
+    monkeypatch.setattr(cpu_ops, "uses_handwritten", lambda x: False)
     for mine, theirs in zip(by_hand, gradients(function, *inputs), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-8)
 
@@ -177,7 +178,7 @@ def test_attention_in_blocks_is_attention(tokens, monkeypatch):
     monkeypatch.setattr(cpu_ops, "CACHED_SCORES", 3 * tokens)
     assert len(cpu_ops.attention_blocks(6, tokens)) == 6 * -(-tokens // 3)
     by_hand = gradients(cpu_ops.attention, *inputs)
-    monkeypatch.setattr(cpu_ops, "by_hand", lambda x: False)
+    monkeypatch.setattr(cpu_ops, "uses_handwritten", lambda x: False)
     for mine, theirs in zip(by_hand, gradients(cpu_ops.attention, *inputs), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-8)
 

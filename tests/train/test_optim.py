@@ -10,7 +10,8 @@ from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.modern import Modern, ModernConfig
 from stepglass.settings.lr_schedule import lr_at
 from stepglass.settings.train import TrainConfig
-from stepglass.train.optimizer import MARGIN, STEPS, make_optimizer, orthogonal, set_lr
+from stepglass.train.muon import MARGIN, STEPS, orthogonal
+from stepglass.train.optimizer import make_optimizer, set_lr
 
 CFG = TrainConfig(learning_rate=1.0, min_lr=0.1, warmup_iters=9, lr_decay_iters=109, max_iters=200)
 

@@ -179,6 +179,7 @@ if MODEL == "modern":
     CONTROLS["Muon's momentum"] = without_tensors("optim", lambda name: name.endswith(".momentum"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", CONTROLS)
 def test_leaving_out_any_item_of_the_state_is_noticed(left_out, monkeypatch):
     """The comparison can fail, in every one of its parts."""

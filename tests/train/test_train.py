@@ -109,9 +109,8 @@ def test_start_record_says_what_ran():
     (start,) = records("start")
     assert start["schema"] == 1
     assert start["config"]["n_layer"] == 2
-    assert start["model"]["parameters"] == sum(
-        t.numel() for t in tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).model.values()
-    )
+    newest = tensors.load_snapshot(checkpoints.committed(Path("out"))[0])
+    assert start["model"]["parameters"] == sum(t.numel() for t in newest.model.values())
     assert start["peak_flops"] > 0
     assert "measured here" in start["peak_source"]
     assert start["versions"]["torch"] == torch.__version__

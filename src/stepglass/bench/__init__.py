@@ -1,1 +1,1 @@
-"""The project's benchmarks: ratios, both sides measured in turn in one run."""
+"""The benchmarks of the project. They measure ratios of two programs that run alternately."""

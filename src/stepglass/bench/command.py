@@ -1,4 +1,4 @@
-"""The `bench` command: measures, prints, and writes what it measured as JSON."""
+"""The `bench` command: runs benchmarks, prints the results, and writes them as JSON."""
 
 import os
 import platform
@@ -47,13 +47,13 @@ USAGE = "usage: stepglass bench [NAME ...] [--key=value ...]\n\n" + "".join(
 
 
 def run(argv: list[str], say: Say) -> None:
-    """Measure what a command line asks for."""
+    """Run the `bench` command."""
     names, given = SETTINGS.parse(argv)
     bench(names, SETTINGS.build(given), say)
 
 
 def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
-    """Run the named benchmarks, or all."""
+    """Run the named benchmarks, or all if none is named."""
     for name in names:
         if name not in HELP:
             raise ConfigError(f"unknown benchmark {name!r}; expected {', '.join(HELP)}")
@@ -78,5 +78,6 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
     }
     for name in names or list(HELP):
         results[name] = measures[name]()
-        json_files.write_json(Path(cfg.out), results)  # after each: a long run may be stopped
+        # Write the file after each benchmark, because the user may stop a long run.
+        json_files.write_json(Path(cfg.out), results)
     say(f"written to {cfg.out}")

@@ -1,11 +1,10 @@
-"""Loops to be measured against each other: each in a process of its own, one running at a time.
+"""Training loops for benchmarks. Each is in its own process, and only one runs at a time.
 
     with Worker("ours", size) as ours, Worker("plain", size) as plain:
         faster = paired_ratio(plain, ours, rounds=30, steps=5)
 
-Each has a process of its own, because what one side tells the allocator or the thread pool must not
-help or hurt the other. They run by turns, because a machine that is busy for a while then slows
-both.
+Each loop has its own process, so that one loop's settings of the allocator and the thread pool do
+not affect the other. They run alternately, so that a temporary load on the machine slows both.
 """
 
 import io
@@ -42,17 +41,17 @@ Size = dict[str, Any]  # settings of a run
 
 NANOGPT_CPU = {"n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12}
 BABY = {"n_layer": 6, "n_head": 6, "n_embd": 384, "block_size": 256, "batch_size": 16}
-SPINNING_S = 0.3  # a thread pool that has run out of work keeps its core busy for a while
+SPINNING_S = 0.3  # after its last work, a thread pool keeps the cores busy for this long
 
 
 class Runs(Protocol):
-    """Something that can do a number of updates."""
+    """Something that can run a number of updates."""
 
     def run(self, steps: int) -> float | None: ...
 
 
 class Loop(Runs, Protocol):
-    """One that has to be closed."""
+    """A `Runs` that must be closed."""
 
     def close(self) -> None: ...
 
@@ -61,18 +60,18 @@ class Loop(Runs, Protocol):
 
 
 class TrainerLoop:
-    """The trainer's own loop, a number of updates at a time; for numbers below zero, the same
-    updates with the clock, the log and the checks taken out.
+    """Runs a number of updates with the trainer's own loop. For a negative number, it runs the same
+    updates without the clock, the log and the checks.
 
-    Both are in one process, since two processes of the same kind differ by several percent in where
-    their memory happens to lie.
+    Both variants are in one process, because the speed of two equal processes differs by several
+    percent, depending on where their memory is.
     """
 
     def __init__(self, training: Training) -> None:
         self._training = training
 
     def run(self, steps: int) -> float | None:
-        """Returns the highest MFU among these updates, as they are logged."""
+        """Run the updates, and return the highest MFU that was logged for them."""
         if steps < 0:
             self._run_bare(-steps)
             return None
@@ -92,11 +91,11 @@ class TrainerLoop:
             run.state.step += 1
 
     def close(self) -> None:
-        self._training.close()  # its threads would keep the process alive
+        self._training.close()  # otherwise its threads would keep the process alive
 
 
 class PlainGPT(nn.Module):
-    """GPT-2 as anyone would write it with PyTorch's own parts; sizes as ours."""
+    """GPT-2 written in the usual way with PyTorch's modules, with the same sizes as ours."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -137,8 +136,8 @@ class PlainGPT(nn.Module):
 
 
 class PlainLoop:
-    """What nanoGPT's loop does, without its surroundings: a batch by Python slices, AdamW as it
-    comes, no clock, no log, no checks."""
+    """A plain version of nanoGPT's loop: batches from Python slices, AdamW with default options, no
+    clock, no log and no checks."""
 
     def __init__(self, size: Size, tokens: Path) -> None:
         self.size = size
@@ -174,7 +173,7 @@ class PlainLoop:
 
 
 def new_training(size: Size, folder: Path) -> Training:
-    """A run that never evaluates, prints or saves by itself."""
+    """Set up a run that does not evaluate, print or save."""
     flags = {
         "recipe": "none", "model": "gpt2", "device": "cpu", "compile": False, "dataset": "bench",
         "dropout": 0.0, "gradient_accumulation_steps": 1, "learning_rate": 1e-3,
@@ -193,7 +192,7 @@ def new_training(size: Size, folder: Path) -> Training:
 
 
 class Worker:
-    """A loop in a process of its own. Closed by leaving the `with`."""
+    """A loop in its own process. A context manager: leaving it ends the process."""
 
     def __init__(self, kind: str, size: Size) -> None:
         self._kind, self._size = kind, size
@@ -231,7 +230,7 @@ class Worker:
 
 
 class BareUpdates:
-    """The bare updates of a worker with the trainer's loop."""
+    """Runs the updates of a worker's TrainerLoop without clock, log and checks."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -241,7 +240,7 @@ class BareUpdates:
 
 
 def run_in_process(kind: str, size: Size, pipe: Connection) -> None:
-    """In the process: build the loop, then do as many updates as are asked for."""
+    """The main function of a worker's process: build the loop, then run updates as requested."""
     with tempfile.TemporaryDirectory() as name:
         home = Path.cwd()
         os.chdir(name)
@@ -268,7 +267,7 @@ def build_loop(kind: str, size: Size, folder: Path) -> Loop:
 
 
 def timed(runs: Runs, steps: int) -> float:
-    """Seconds for a number of updates."""
+    """The time of a number of updates in seconds."""
     time.sleep(SPINNING_S)
     start = time.perf_counter()
     runs.run(steps)
@@ -276,9 +275,10 @@ def timed(runs: Runs, steps: int) -> float:
 
 
 def paired_ratio(reference: Runs, measured: Runs, rounds: int, steps: int) -> float:
-    """Time of `reference` over `measured`: how many times as fast the latter is.
+    """The time of `reference` divided by that of `measured`: how many times as fast `measured` is.
 
-    The median of rounds, each between two of the reference.
+    Returns the median over all rounds. In each round, `measured` runs between two runs of
+    `reference`.
     """
     ratios = []
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""How fast an update is: against a plain eager loop, against the machine, and across sizes."""
+"""Benchmarks of the speed of an update: compared with a plain loop, with the peak, and by size."""
 
 import statistics
 import time
@@ -23,14 +23,14 @@ from stepglass.models.gpt2 import GPTConfig
 
 Say = Callable[[str], None]
 
-# About 0.8, 3, 10 and 30 million parameters, the same tokens in an update of each.
+# About 0.8, 3, 10 and 30 million parameters, with the same number of tokens per update.
 SCALES = {
     "0.8M": {"n_layer": 4, "n_head": 4, "n_embd": 128},
     "3M": {"n_layer": 6, "n_head": 6, "n_embd": 192},
     "10M": {"n_layer": 6, "n_head": 6, "n_embd": 384},
     "30M": {"n_layer": 10, "n_head": 8, "n_embd": 512},
 }
-STEPS = 15  # in a segment: long enough to forget the pause before it
+STEPS = 15  # updates per measurement: enough that the pause before it does not matter
 TOKENS = {"block_size": 64, "batch_size": 48}
 
 
@@ -39,7 +39,7 @@ def peak_now() -> float:
 
 
 def sustained_matmul(duration_s: float) -> float:
-    """FLOP/s of the peak's product over a time, not at its best."""
+    """The mean FLOP/s of the matrix product over a time, not the best rate."""
     a = torch.ones(peak.PEAK_SIZE, peak.PEAK_SIZE)
     start, rounds = time.perf_counter(), 0
     while time.perf_counter() - start < duration_s:
@@ -49,8 +49,8 @@ def sustained_matmul(duration_s: float) -> float:
 
 
 def against_plain(say: Say, rounds: int) -> dict[str, Any]:
-    """Ours over a plain loop at nanoGPT's CPU size, plain and compiled, and what the clock, log and
-    checks cost."""
+    """The speed of our loop, eager and compiled, relative to a plain loop at nanoGPT's CPU size,
+    and the cost of the clock, the log and the checks."""
     size = NANOGPT_CPU
     with Worker("plain", size) as plain, Worker("ours", size | {"compile": True}) as compiled:
         compiled_over_plain = round(paired_ratio(plain, compiled, rounds, STEPS), 3)
@@ -71,9 +71,10 @@ def against_plain(say: Say, rounds: int) -> dict[str, Any]:
 
 
 def of_peak(say: Say, rounds: int) -> dict[str, Any]:
-    """The share of the peak that a model of 10.65 M parameters reaches, by the trainer's formula
-    for MFU. The peak is measured right before and after, at its best and over a second. A plain
-    eager loop beside it shows how much of the rest is due to the machine."""
+    """The share of the peak that a model of 10.65 M parameters reaches, with the trainer's formula
+    for MFU. The peak is measured right before and after each run, as the best rate and as the mean
+    over a second. A plain eager loop is measured too, to show how much of the missing share is due
+    to the machine."""
     result: dict[str, Any] = {}
     with Worker("plain", BABY) as plain, Worker("ours", BABY) as ours:
         turns = [(shares_of_peak(plain), shares_of_peak(ours)) for _ in range(rounds)]
@@ -93,8 +94,8 @@ def of_peak(say: Say, rounds: int) -> dict[str, Any]:
 
 
 def shares_of_peak(loop: Runs) -> tuple[float, float]:
-    """The rate of two updates, as a share of the best product around them and of that product over
-    a second."""
+    """The FLOP/s of two updates, as a share of the best rate of a matrix product and of its mean
+    rate over a second. Both are measured before and after the updates."""
     before, steady_before = peak_now(), sustained_matmul(1.0)
     rate = 2 * flops_per_update(BABY) / timed(loop, 2)
     steady_after, after = sustained_matmul(1.0), peak_now()
@@ -102,7 +103,8 @@ def shares_of_peak(loop: Runs) -> tuple[float, float]:
 
 
 def scaling(say: Say, rounds: int) -> dict[str, Any]:
-    """Time per token over FLOPs per token at four sizes, relative to their middle."""
+    """Time per token divided by FLOPs per token, at four sizes. The results are relative to the
+    geometric mean of the lowest and the highest."""
     sizes = {name: {**scale, **TOKENS} for name, scale in SCALES.items()}
     times: dict[str, list[float]] = {name: [] for name in sizes}
     with ExitStack() as stack:

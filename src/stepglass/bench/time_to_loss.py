@@ -1,7 +1,8 @@
-"""Time to nanoGPT's loss: our speedrun against nanoGPT's CPU recipe, as whole processes in turn.
+"""Compares the time to reach nanoGPT's loss: our speedrun and nanoGPT's CPU recipe.
 
-The recipe is run by our own trainer with the `gpt2` model and nanoGPT's boundaries, and by nanoGPT
-itself where a checkout is at hand. Losses are over the whole validation split in windows of 64.
+Whole processes are measured, alternately. nanoGPT's recipe is run by our trainer with the `gpt2`
+model and nanoGPT's settings, and also by nanoGPT itself if NANOGPT_DIR names a checkout. Losses are
+computed over the whole validation split, in windows of 64 tokens.
 """
 
 import json
@@ -24,7 +25,7 @@ Say = Callable[[str], None]
 Settings = dict[str, Any]
 
 TARGET = 1.88
-# Takes as long as nanoGPT's run, or less: it shows what the same time buys.
+# This run takes at most as long as nanoGPT's run. It shows the loss that we reach in the same time.
 LONG = {
     "recipe": "quick", "n_layer": 3, "n_head": 5, "n_embd": 160, "n_inner": 320, "batch_size": 32,
     "max_iters": 700, "lr_decay_iters": 700, "cooldown_iters": 420,
@@ -32,7 +33,7 @@ LONG = {
 
 
 def race(say: Say, rounds: int, text: str) -> dict[str, Any]:
-    """Run every side `rounds` times, in turn."""
+    """Run each command `rounds` times, alternately."""
     checkout = os.environ.get("NANOGPT_DIR")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +76,7 @@ def summarize_race(
 
 
 def sides(folder: Path, checkout: Path | None) -> dict[str, list[str]]:
-    """The command lines. Each writes to the folder of its name."""
+    """The command lines by name. Each writes to a folder with its name."""
     ours = [sys.executable, "-m", "stepglass", "train"]
     data: Settings = {"dataset": "shakespeare_char", "device": "cpu"}
     fast = {"recipe": "speedrun_cpu", "target_val_loss": TARGET, "out_dir": "speedrun"}
@@ -101,7 +102,7 @@ def as_flags(settings: Settings) -> list[str]:
 
 
 def prepare_data(folder: Path, text: str) -> None:
-    """nanoGPT's data set, with the pickle its own trainer wants."""
+    """Make nanoGPT's data set, with the meta.pkl that nanoGPT's trainer needs."""
     source = [text] if text else ["tinyshakespeare"]
     seconds_of_command(
         [sys.executable, "-m", "stepglass", "prepare", *source, "--name=shakespeare_char"], folder
@@ -112,7 +113,7 @@ def prepare_data(folder: Path, text: str) -> None:
 
 
 def seconds_of_command(command: list[str], folder: Path) -> float:
-    """Seconds from start to end of a process."""
+    """Run a command, and return its time in seconds."""
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     took = time.perf_counter() - start
@@ -122,7 +123,8 @@ def seconds_of_command(command: list[str], folder: Path) -> float:
 
 
 def whole_split_loss(out_dir: Path, folder: Path) -> float:
-    """A finished run evaluated again, on all of its validation split, outside of its time."""
+    """The loss of a finished run on the whole validation split. This evaluation is not part of the
+    measured time."""
     command = [sys.executable, "-m", "stepglass", "train", "--init_from=resume", "--eval_only"]
     command += [f"--out_dir={out_dir.name}", "--target_val_loss=1e-9"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -1,1 +1,1 @@
-"""A checkpoint: its tensors, when it is due, and how it gets to disk."""
+"""Checkpoints: their tensors, when they are saved, and how they are written."""

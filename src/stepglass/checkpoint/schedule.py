@@ -1,9 +1,10 @@
-"""When to save: after a number of iterations, after a time, or as rarely as is safe (`auto`).
+"""When to save: every N iterations, at a time interval, or as rarely as is safe (`auto`).
 
-`auto` weighs three things. A crash may cost at most two minutes of work, and later in a long run a
-hundredth of the work done, up to a quarter of an hour. Stalls must stay under one percent of the
-time, and so must the time that the writer takes from a training CPU. And the disk must rest for as
-long as it works: a disk that needs a minute for a save is not asked for one every minute.
+`auto` balances three limits. First, a crash may lose at most two minutes of work, or in a long run
+one percent of the work done, up to 15 minutes. Second, training must wait for saves less than one
+percent of the time, and the writer must slow down training on a CPU by less than one percent.
+Third, the disk must be idle for at least as long as it writes: if a save takes a minute, there is
+no save every minute.
 """
 
 from stepglass import units
@@ -13,7 +14,7 @@ AT_RISK_S = 120.0
 AT_RISK_SHARE = 0.01
 MOST_AT_RISK_S = 900.0
 STALL_SHARE = 0.01
-TAKEN_SHARE = 0.004  # the writer slows training by up to 2.3 times the core time it takes
+TAKEN_SHARE = 0.004  # the writer slows training by up to 2.3 times the CPU time that it takes
 
 
 class SaveSchedule:
@@ -35,7 +36,7 @@ class SaveSchedule:
         return now_ms - self._last_ms >= self.every_ms(now_ms)
 
     def every_ms(self, now_ms: float) -> float:
-        """The time between two saves, where it is time that counts."""
+        """The time between two saves, if they are not scheduled by iterations."""
         if self._interval.seconds is not None:
             return self._interval.seconds * 1000
         at_risk_s = min(max(AT_RISK_S, AT_RISK_SHARE * now_ms / 1000), MOST_AT_RISK_S)
@@ -47,12 +48,12 @@ class SaveSchedule:
         )
 
     def began(self, now_ms: float) -> None:
-        """A save has begun, whatever it was for: the time starts over."""
+        """A save has begun, for any reason: measure the interval from now."""
         self._last_ms = now_ms
 
     def measured(self, stall_ms: float, write_ms: float, taken_ms: float = 0.0) -> None:
-        """What the newest save took: of training's time, of the writer's, and of the cores that
-        training runs on."""
+        """The costs of the last save: how long training waited, how long the writer took, and how
+        much CPU time it took from training."""
         self._stall_ms, self._write_ms, self._taken_ms = stall_ms, write_ms, taken_ms
 
     @property
@@ -60,7 +61,7 @@ class SaveSchedule:
         return self._interval == Interval()
 
     def bound(self, now_ms: float) -> str:
-        """How much work a crash may cost, in words."""
+        """How often saves happen and how much work a crash may lose, in words."""
         if self._interval.iters is not None:
             return f"every {self._interval.iters} iterations and at each best evaluation"
         every_ms = self.every_ms(now_ms)

@@ -1,11 +1,11 @@
-"""The tensors of a checkpoint: from a run to bytes, and back.
+"""Converts the tensors of a run to the bytes of a checkpoint, and back.
 
-A save copies the live tensors into host buffers laid out as the files will be, so that training
-may go on while a writer hands the buffers to the disk as they are. A load checks every byte against
-the manifest before a tensor is built, and nothing on the way can run code: JSON and safetensors
-only.
+A save copies the live tensors to host buffers that have the layout of the files. Training can then
+go on while the buffers are written to disk without another copy. A load checks every byte against
+the manifest before it makes a tensor. The formats are JSON and safetensors, so loading a checkpoint
+cannot run code.
 
-The safetensors header is written by hand: the library's writer makes a second copy of everything.
+The safetensors header is written by our own code, because the library's writer copies all data.
 """
 
 import json
@@ -46,7 +46,7 @@ Files = dict[str, dict[str, Tensor]]  # file name -> tensor name -> tensor
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything a run needs to go on exactly where it was."""
+    """Everything that is needed to resume a run exactly."""
 
     step: int
     model: dict[str, Tensor]
@@ -56,11 +56,11 @@ class Snapshot:
     tokenizer: dict[str, Any] | None  # None in a checkpoint of the first versions
 
 
-# -- what goes in -------------------------------------------------------------------------------
+# -- collecting the tensors ---------------------------------------------------------------------
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied weight is there once, under its first name."""
+    """Parameters and buffers by name. A tied weight appears once, under its first name."""
     seen: set[int] = set()
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
@@ -71,7 +71,7 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's memory of each parameter, under the parameter's name."""
+    """The optimizer's state of each parameter, by the parameter's name."""
     return {
         f"{name}.{key}": value
         for name, parameter in model.named_parameters()
@@ -80,7 +80,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def rng_tensors(device_type: str = "cpu") -> dict[str, Tensor]:
-    """The state of every generator that a run, or the user's code in it, may draw from."""
+    """The state of every random generator that a run, or user code in it, may use."""
     _, words, gauss = random.getstate()
     numpy_state: Any = np.random.get_state(legacy=True)
     _, keys, position, has_gauss, cached = numpy_state
@@ -99,7 +99,7 @@ def rng_tensors(device_type: str = "cpu") -> dict[str, Tensor]:
 
 
 def live_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, device_type: str) -> Files:
-    """All tensors of a run as they are now, by the file they belong in. No copies."""
+    """All tensors of a run, by file. They are not copied."""
     return {
         "model.safetensors": model_tensors(model),
         "optim.safetensors": optimizer_tensors(model, optimizer),
@@ -107,24 +107,26 @@ def live_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, device_type
     }
 
 
-# -- putting it back ----------------------------------------------------------------------------
+# -- restoring the tensors ----------------------------------------------------------------------
 
 
 def load_model(model: nn.Module, tensors: dict[str, Tensor], place: str) -> None:
-    """Fill a model. Names, shapes and dtypes must be exactly the model's own."""
+    """Load tensors into a model. Names, shapes and dtypes must match exactly."""
     _fill(model_tensors(model), tensors, place)
 
 
 def load_optimizer(
     model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: str
 ) -> None:
-    """Fill what an optimizer remembers. Hyper-parameters stay those of this run's settings."""
+    """Load tensors into an optimizer's state. Its hyper-parameters do not change: they come from
+    this run's settings."""
     _fill(optimizer_tensors(model, optimizer), tensors, place)
 
 
 @torch.no_grad()
 def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
-    """In place: replicas of the model see the same memory. All is checked before any is changed."""
+    """Copy the tensors in place, because replicas share this memory. Everything is checked before
+    anything is changed."""
     missing, extra = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     if missing or extra:
         what = f"{missing[0]} is missing" if missing else f"{extra[0]} is unknown"
@@ -141,12 +143,13 @@ def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> Non
 
 
 def load_rng(tensors: dict[str, Tensor]) -> None:
-    """Restore the generators. Done last: building a model and warming up draw from them."""
+    """Restore the random generators. Call this last, because building a model and warming up draw
+    random numbers."""
     torch.set_rng_state(tensors["torch"])
     has_gauss, gauss = tensors["python.gauss"].tolist()
     random.setstate((3, tuple(tensors["python"].tolist()), gauss if has_gauss else None))
     *keys, position, has_cached = tensors["numpy"].tolist()
-    if not 0 <= position <= len(keys) == MT19937_WORDS:  # NumPy would read beyond its memory
+    if not 0 <= position <= len(keys) == MT19937_WORDS:  # NumPy would read out of bounds
         raise ValueError(f"NumPy's generator: {len(keys)} words, position {position}")
     np.random.set_state(
         (
@@ -168,7 +171,7 @@ def load_rng(tensors: dict[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """A safetensors file without its data: the header, and where each tensor's bytes begin."""
+    """The layout of a safetensors file: its header, and the offset of each tensor's bytes."""
 
     header: bytes
     offsets: dict[str, int]
@@ -180,7 +183,8 @@ class Layout:
 
 
 def layout(tensors: dict[str, Tensor]) -> Layout:
-    """Widest numbers first, then by name: every tensor is aligned and there are no holes."""
+    """Order the tensors by element size, largest first, then by name. This way every tensor is
+    aligned and there are no gaps."""
     order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     entries: dict[str, Any] = {}
     offsets: dict[str, int] = {}
@@ -199,14 +203,14 @@ def layout(tensors: dict[str, Tensor]) -> Layout:
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
-    """The bytes of a tensor on the host, not copied."""
+    """The bytes of a contiguous tensor on the host, without a copy."""
     array: Any = as_bytes(tensor.contiguous())
     return memoryview(array)
 
 
 def contents_of(files: Files) -> dict[str, Contents]:
-    """Files made of live tensors, each fetched when it is written. This takes almost no memory, but
-    the tensors must not change until all of them are written."""
+    """Files made from live tensors. Each tensor is copied to the host when it is written, so this
+    needs little memory, but the tensors must not change until all of them are written."""
 
     def parts(tensors: dict[str, Tensor], plan: Layout) -> Iterator[bytes | memoryview]:
         yield plan.header
@@ -221,7 +225,7 @@ def contents_of(files: Files) -> dict[str, Contents]:
 
 
 class HostBuffers:
-    """Room for one snapshot on the host, laid out as its files will be."""
+    """Buffers on the host for one snapshot, with the layout of its files."""
 
     def __init__(self, like: Files, device: Device) -> None:
         self._shapes = shapes(like)
@@ -242,7 +246,8 @@ class HostBuffers:
         return shapes(files) == self._shapes
 
     def copy(self, files: Files, device: Device) -> Copy:
-        """Copy live tensors in. They may change again as the returned `Copy` says."""
+        """Start to copy live tensors to the buffers. The returned `Copy` says when the tensors may
+        change again."""
         return device.copy_to_host(
             [
                 (self._views[file][name], tensor)
@@ -252,7 +257,7 @@ class HostBuffers:
         )
 
     def contents(self) -> dict[str, Contents]:
-        """The files, straight from the buffers."""
+        """The files, made directly from the buffers."""
         return {
             file: Contents(plan.num_bytes, [plan.header, bytes_of(self._data[file])])
             for file, plan in self._layouts.items()
@@ -274,7 +279,7 @@ def num_bytes(files: Files) -> int:
 
 
 def load_snapshot(path: Path) -> Snapshot:
-    """Read a checkpoint, every byte checked against its manifest first."""
+    """Read a checkpoint. Every byte is checked against the manifest first."""
     manifest, contents = checkpoints.read_checkpoint(path)
     try:
         model, optim, rng = (
@@ -294,7 +299,7 @@ def load_snapshot(path: Path) -> Snapshot:
 
 
 def newest_path(run_dir: Path) -> Path | None:
-    """The newest checkpoint that is whole, if there is one."""
+    """The newest checkpoint that is not damaged, or None."""
     try:
         return newest(run_dir, lambda line: None)[0]
     except CheckpointError:
@@ -304,8 +309,8 @@ def newest_path(run_dir: Path) -> Path | None:
 def newest(
     run_dir: Path, on_skip: Callable[[str], None], first: Path | None = None
 ) -> tuple[Path, Snapshot]:
-    """The newest checkpoint that is whole, or `first` if that is. Damaged ones are passed over,
-    each with its reason."""
+    """The newest checkpoint that is not damaged; `first` is tried before all others. `on_skip` is
+    called for each damaged one, with the reason."""
     candidates = checkpoints.committed(run_dir)
     for path in dict.fromkeys([*([first] if first else []), *candidates]):
         try:

@@ -1,17 +1,17 @@
-"""Saves without stopping the world: a thread copies the state aside and writes it.
+"""Writes checkpoints in a background thread while training goes on.
 
-    writer.reserve(files)         # once: room for a snapshot, made in the background
+    writer.reserve(files)         # once: allocates buffers for a snapshot, in the background
     writer.save(files, request)   # returns at once
     ...                           # the next forward and backward pass
-    writer.protect_snapshot()     # before the weights change: waits for what is left to copy
+    writer.protect_snapshot()     # before the weights change: waits until they are copied
     ...
-    while writer.finished:        # committed or failed, in order
+    while writer.finished:        # saves that succeeded or failed, in order
         outcome = writer.finished.popleft()
 
-At most one save is in flight, because there is one set of buffers: call `wait()` before the next.
-Where memory is short there are no buffers, and a save is written while training waits. The thread
-is not a daemon: a process that ends waits for its checkpoint. The thread catches every error, so a
-disk that fails costs a warning, never the run.
+There is one set of buffers, so only one save can be in progress: call `wait()` before the next one.
+If there is not enough memory for buffers, training waits while a save is written. The thread is not
+a daemon, so a process does not exit before its checkpoint is written. The thread catches every
+error: a failing disk causes a warning and does not end the run.
 """
 
 import contextlib
@@ -38,38 +38,38 @@ from stepglass.run_dir.folder import FolderLost, RunFolder
 
 LOW_PRIORITY = 5
 PIECE = 1 << 18
-REST = 15  # the writer rests 15 times as long as it works: it slows no iteration noticeably
-SPREAD_S = 1.0  # the least time that a save is spread over
+REST = 15  # the writer pauses 15 times as long as it works, so that it does not slow iterations
+SPREAD_S = 1.0  # the minimum time that a save is spread over
 MEMORY_MARGIN = 1.2
 
 
 @dataclass(frozen=True)
 class SaveRequest:
-    """What a save holds besides tensors."""
+    """The parts of a save besides tensors."""
 
     step: int
     state: dict[str, Any]  # for state.json
     best_val_loss: float | None = None  # set if this is the best so far
     tokenizer: bytes = b"{}\n"  # for tokenizer.json
-    is_last: bool = False  # the run's last save may use the disk space that others leave free
+    is_last: bool = False  # the last save of a run may use the reserved disk space
 
 
 @dataclass(frozen=True)
 class SaveOutcome:
-    """How a save ended: `name` if it is on disk, `error` if anything went wrong."""
+    """The result of a save: `name` is set if it is on disk, `error` if anything failed."""
 
     step: int
     name: str | None = None
     is_best: bool = False  # best.json points at it
     num_bytes: int = 0
     background_ms: float = 0.0
-    taken_ms: float = 0.0  # of all cores, where training needs them
+    taken_ms: float = 0.0  # CPU time divided by the number of cores; 0 if training is on a GPU
     error: str | None = None
 
 
 @dataclass
 class Job:
-    """A save with all it needs."""
+    """Everything that is needed to write one save."""
 
     request: SaveRequest
     contents: Callable[[], dict[str, Contents]]
@@ -78,7 +78,7 @@ class Job:
 
 
 class CheckpointWriter:
-    """Commits checkpoints of one run directory, one after the other."""
+    """Writes the checkpoints of one run directory, one after the other."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class CheckpointWriter:
         self._idle.set()
         self.is_tidy = threading.Event()
         self.is_tidy.set()
-        self._hurry = threading.Event()  # set while somebody waits for the writer
+        self._hurry = threading.Event()  # set while training waits for the writer: do not pause
         self._copy = Copy()
         self.finished: deque[SaveOutcome] = deque()
         self.notes: deque[str] = deque()
@@ -115,17 +115,17 @@ class CheckpointWriter:
     # -- called by training ---------------------------------------------------------------------
 
     def trust(self, name: str) -> None:
-        """Never delete this checkpoint: this process has read it and found it whole, while newer
-        ones are only known to have been written."""
+        """Never delete this checkpoint. This process has read and verified it, while newer ones
+        have only been written."""
         self._verified = name
 
     def move_to(self, run: RunFolder) -> None:
-        """Save into another folder from now on. Call `wait()` first."""
+        """Save to another folder from now on. Call `wait()` first."""
         self.is_tidy.wait()
         self._run = run
 
     def reserve(self, files: tensors.Files) -> None:
-        """Allocate buffers for a snapshot like this one, if memory allows."""
+        """Allocate buffers for a snapshot of these tensors, if there is enough memory."""
         self.is_reserved = True
         needed = tensors.num_bytes(files)
         available = available_host_bytes()
@@ -139,7 +139,7 @@ class CheckpointWriter:
         def make_room() -> None:
             try:
                 self._buffers = tensors.HostBuffers(files, self._device)
-            except Exception as error:  # noqa: BLE001 - saves are made without, then
+            except Exception as error:  # noqa: BLE001 - saves then work without buffers
                 self.notes.append(
                     f"note: checkpoints will be written while training waits: no room for a copy "
                     f"of {units.size(needed)}: {reason_of(error)}"
@@ -148,7 +148,7 @@ class CheckpointWriter:
         self._hand_over(make_room)
 
     def save(self, files: tensors.Files, request: SaveRequest) -> None:
-        """Have a snapshot taken and written. Call `wait()` first; read `finished` later."""
+        """Start to copy and write a snapshot. Call `wait()` first; read `finished` later."""
         assert self._idle.is_set(), "one save at a time"
         mark = self._log.mark()
         if self._buffers is not None and self._buffers.fit(files):
@@ -156,7 +156,7 @@ class CheckpointWriter:
             job = Job(request, self._buffers.contents, self._copy, is_background=True)
             self._hand_over(lambda: self._commit(job, mark))
         else:
-            if self._buffers is not None:  # the state has another shape than it had
+            if self._buffers is not None:  # they do not fit, because the tensors have changed
                 self._buffers, self.is_reserved = None, False
             self._hurry.set()
             self.is_tidy.wait()
@@ -165,19 +165,19 @@ class CheckpointWriter:
             self._tidy_up()
 
     def protect_snapshot(self) -> None:
-        """Call before the weights change: they may still be being copied."""
+        """Wait until the tensors are copied. Call this before the weights change."""
         self._copy.protect()
 
     def is_busy(self) -> bool:
         return not self._idle.is_set()
 
     def wait(self) -> None:
-        """Wait until nothing is in flight."""
+        """Wait until no save is in progress."""
         self._hurry.set()
         self._idle.wait()
 
     def close(self) -> None:
-        """Finish what is in flight and end the thread."""
+        """Finish the save in progress and end the thread."""
         self.wait()
         self._task = None
         self._has_task.set()
@@ -209,13 +209,14 @@ class CheckpointWriter:
             self._tidy_up()
 
     def _tidy_up(self) -> None:
-        """Delete what was set aside. Nobody waits for this, so a slow deletion delays no save."""
+        """Delete old checkpoints. `wait` does not wait for this, so that a slow deletion does not
+        delay training."""
         try:
             self._run.check()
             commit.sweep(self._ops, self._run.folder, self._has_task.is_set)
         except FolderLost:
-            pass  # nothing there is ours to delete
-        except BaseException as error:  # noqa: BLE001 - what stays is tried again
+            pass  # nothing in the folder belongs to this run any more
+        except BaseException as error:  # noqa: BLE001 - the next call will try again
             self.notes.append(f"note: an old checkpoint could not be deleted: {reason_of(error)}")
         finally:
             self.is_tidy.set()
@@ -232,7 +233,7 @@ class CheckpointWriter:
             files = {name: self._in_pieces(file, rest_s) for name, file in contents.items()}
             self._hurry.wait(SPREAD_S / 10)
             self._run.check()
-            self._log.flush()  # a checkpoint must not be ahead of its log
+            self._log.flush()  # the log on disk must reach at least to the checkpoint
             state = {**request.state, "log_bytes": mark.position}
             files["state.json"] = Contents.of(json_files.json_bytes(state))
             files["tokenizer.json"] = Contents.of(request.tokenizer)
@@ -243,10 +244,10 @@ class CheckpointWriter:
                 outcome, name=name, num_bytes=sum(file.num_bytes for file in files.values())
             )
             if request.best_val_loss is not None:
-                self._run.check()  # writing took a while
+                self._run.check()  # again, because writing took a while
                 commit.mark_best(self._ops, folder, name, request.best_val_loss)
                 outcome = replace(outcome, is_best=True)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, training is told
+        except BaseException as error:  # noqa: BLE001 - any error is reported to training
             outcome = replace(outcome, error=reason_of(error))
         if outcome.error is None:
             self._set_old_ones_aside()
@@ -264,7 +265,7 @@ class CheckpointWriter:
         try:
             self._run.check()
             commit.prune(self._ops, self._run.folder, self._keep, self._verified)
-        except BaseException as error:  # noqa: BLE001 - the save itself is done
+        except BaseException as error:  # noqa: BLE001 - the save itself has succeeded
             self.notes.append(f"note: old checkpoints stay for now: {reason_of(error)}")
 
     def _in_pieces(self, contents: Contents, rest_s: float) -> Contents:
@@ -281,14 +282,14 @@ class CheckpointWriter:
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong, for a person."""
+    """The text of an error, for a message to the user."""
     if isinstance(error, OSError):
         return os_reason(error)
     return str(error) if isinstance(error, StepglassError) else f"{type(error).__name__}: {error}"
 
 
 def lower_priority() -> None:
-    """This thread gives way to the others of its process. Linux alone takes a thread's number."""
+    """Lower the priority of this thread. Only Linux can do that for a single thread."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)

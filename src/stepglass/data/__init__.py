@@ -1,1 +1,1 @@
-"""Text into tokens, and tokens into batches."""
+"""Turns text into tokens, and tokens into batches."""

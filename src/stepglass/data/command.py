@@ -1,4 +1,4 @@
-"""The `prepare` command: text files become a data set."""
+"""The `prepare` command: makes a data set from text files."""
 
 import sys
 import time
@@ -15,11 +15,11 @@ usage: stepglass prepare NAME|PATH... [--key=value ...]
 NAME is shakespeare, tinyshakespeare or pystdlib; PATH is a text file, a folder or a glob.
 """
 SETTINGS = prepare.PREPARE_SETTINGS
-FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # between two reports of progress
+FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # seconds between two progress reports
 
 
 def run(argv: list[str], say: Callable[[str], None]) -> None:
-    """Prepare a data set and say what it holds."""
+    """Prepare a data set and print its size."""
     words, given = SETTINGS.parse(argv)
     if not words:
         raise ConfigError(
@@ -44,8 +44,8 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
 
 
 class ProgressLine:
-    """How far a preparation is: in place on a terminal, a line now and then elsewhere. It is called
-    after every piece of text, so it also looks for a signal."""
+    """Reports progress: on a terminal in one line that is updated, otherwise as a new line every
+    few seconds. It is called after every piece of text, so it also checks for signals."""
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop
@@ -56,7 +56,7 @@ class ProgressLine:
 
     def __call__(self, doing: str, done: int, total: int) -> None:
         if self._stop.is_set():
-            raise KeyboardInterrupt  # temporary files are removed: half a data set is of no use
+            raise KeyboardInterrupt  # removes the temporary files, as half a data set is useless
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._every_s

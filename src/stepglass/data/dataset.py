@@ -1,7 +1,8 @@
-"""A prepared data set: batches out of token files on disk.
+"""A prepared data set: makes batches from token files on disk.
 
-A batch is a pure function of (seed, step): no position to save, no workers, the same data on any
-number of processes. Folders made by nanoGPT are read as they are.
+A batch depends only on the seed and the step. So there is no position to save and there are no
+worker processes, and the data is the same with any number of processes. Data folders made by
+nanoGPT can be read unchanged.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ TRAIN_STREAM, EVAL_STREAM = 0, 1  # independent random streams under one seed
 
 
 def uniform(seed: int, stream: int, step: int, size: int, below: int) -> "np.ndarray[Any, Any]":
-    """Random whole numbers in [0, below) that depend on the arguments alone, on any machine and
-    version.
+    """Random integers in [0, below). They depend only on the arguments, and are the same on every
+    machine and with every version of NumPy.
     """
     bits = np.random.Philox(key=[seed, stream], counter=[0, 0, 0, step]).random_raw(size)
     return np.asarray(bits % np.uint64(below)).astype(np.int64)
@@ -38,14 +39,14 @@ class Dataset:
     train: TokenFile
     val: TokenFile
     tokenizer_json: dict[str, Any]
-    vocab_size: int  # rows the model needs
+    vocab_size: int  # the number of tokens in the model's table
     origin: str  # the file that vocab_size comes from
     warnings: tuple[str, ...]
-    resumed: tuple[str, Any] | None = None  # a checkpoint, and what it says of its data
+    resumed: tuple[str, Any] | None = None  # path and data fingerprint of the resumed checkpoint
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What the data are known by, as far as it is known by now."""
+        """Identifies the data. Hashes of large files are added when they are known."""
         return {
             "train": self.train.fingerprint(),
             "val": self.val.fingerprint(),
@@ -53,12 +54,14 @@ class Dataset:
         }
 
     def resume(self, place: str, stored: Any) -> None:
-        """Require the data that a checkpoint was trained on, now and as more of them is known."""
+        """Require that the data is the same as that of a checkpoint. This is checked now, and again
+        before every batch, because hashes of large files become known later."""
         self.resumed = place, stored
         self._require_same()
 
     def _require_same(self) -> None:
-        # Not a DataError: after one a run is saved, and this run must not be saved with wrong data.
+        # This is not a DataError, because a run is saved after a DataError. A run with wrong data
+        # must not be saved.
         if self.resumed is not None and not identity.is_same_data(
             self.resumed[1], self.fingerprint
         ):
@@ -68,7 +71,7 @@ class Dataset:
             )
 
     def batch(self, seed: int, step: int, rows: int, block_size: int) -> tuple[Tensor, Tensor]:
-        """The batch of an update: inputs, and the same windows one token later."""
+        """The batch of an update: the inputs, and the targets, which are shifted by one token."""
         self._require_same()
         offsets = uniform(seed, TRAIN_STREAM, step, rows, len(self.train) - block_size)
         return as_tensors(self.train.windows(offsets, block_size + 1))
@@ -76,8 +79,8 @@ class Dataset:
     def eval_windows(
         self, split: TokenFile, seed: int, count: int, block_size: int
     ) -> "np.ndarray[Any, Any]":
-        """Where the windows of every evaluation start: the whole split without overlap, or a
-        fixed part of it.
+        """The start of each window of an evaluation. The windows do not overlap. They cover the
+        whole split, or `count` windows of it, which are always the same.
         """
         available = (len(split) - 1) // block_size
         if count >= available:
@@ -93,18 +96,18 @@ def as_tensors(rows: "np.ndarray[Any, Any]") -> tuple[Tensor, Tensor]:
 
 
 def folder_of(name: str) -> Path:
-    """nanoGPT's place for a data set: `data/NAME`. A path to a folder is taken as it is."""
+    """The folder of a data set: `data/NAME`, as in nanoGPT, or the path of a folder itself."""
     direct = Path(name)
     return direct if (direct / "train.bin").exists() else Path("data") / name
 
 
 def is_missing(name: str) -> bool:
-    """True for a data set that has to be made first, and can be: its name is known."""
+    """True if the data set does not exist yet, but `prepare` can make it from its name."""
     return name in sources.NAMED and not (folder_of(name) / "train.bin").exists()
 
 
 def load_dataset(name: str, block_size: int) -> Dataset:
-    """Open a data set and check that it has what the run needs."""
+    """Open a data set and check that it is valid and large enough for the run."""
     folder = folder_of(name)
     if Path(name).is_file():
         raise DataError(
@@ -141,7 +144,7 @@ def _open_split(folder: Path, split: str, said: Description) -> TokenFile:
 
 
 def _check_promises(file: TokenFile, promised: Any, origin: Path) -> None:
-    """Check that a file holds what its folder's meta.json says. nanoGPT's folders say nothing."""
+    """Check a token file against meta.json. nanoGPT's folders have no such description."""
     if promised is None:
         return
     if promised["tokens"] != len(file):
@@ -166,7 +169,7 @@ def _no_such_data_set(folder: Path) -> DataError:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer a run directory keeps."""
+    """Load the tokenizer of a run directory."""
     try:
         return tokenizer.from_json(json_files.read_json(path), str(path))
     except OSError as error:

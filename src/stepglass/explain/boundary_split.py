@@ -1,7 +1,8 @@
-"""What of a boundary's excess was evaluation, what checkpoint, and what warm-up or a stall.
+"""Splits the extra time at a boundary into evaluation, checkpoint, warm-up and stall.
 
-Timestamps tell an evaluation and a checkpoint apart, or boundaries that have the one without the
-other. Where there is neither, they stay together.
+A boundary is an iteration with an evaluation or a checkpoint. The two can be separated by
+timestamps, or by comparing boundaries with and without a checkpoint. If the log has neither, they
+are reported together.
 """
 
 import math
@@ -13,12 +14,14 @@ from stepglass.explain.timing import Spike, Timing
 from stepglass.logs.segment import Segment
 from stepglass.logs.table import median
 
-COARSE = 0.005  # of an evaluation: boundaries with and without a checkpoint say more
-MUCH_SLOWER = 3.0  # than other boundaries: more than an evaluation happened there
+# If the timestamps' resolution is a larger share of an evaluation than this, a comparison of
+# boundaries with and without a checkpoint is more exact.
+COARSE = 0.005
+MUCH_SLOWER = 3.0  # times the median boundary: it also includes a stall
 
 
 def find_stalls_at_boundaries(timing: Timing) -> None:
-    """Mark the boundaries that are far slower than the others: they include a stall."""
+    """Mark boundaries that are far slower than the others, because they include a stall."""
     usual = [s.excess_ms for s in timing.spikes if s.cause in ("eval", "eval+checkpoint")]
     if len(usual) < 3:
         return
@@ -32,7 +35,7 @@ def find_stalls_at_boundaries(timing: Timing) -> None:
 
 
 def split_boundaries(timing: Timing, segment: Segment) -> None:
-    """What of the boundaries' excess was evaluation, and what checkpoint."""
+    """Split the extra time of the boundaries into evaluation and checkpoint."""
     plain = [s for s in timing.spikes if s.cause == "eval"]
     saved = [s for s in timing.spikes if s.cause == "eval+checkpoint"]
     both = plain + saved
@@ -60,18 +63,19 @@ def split_boundaries(timing: Timing, segment: Segment) -> None:
 
 
 class Split(NamedTuple):
-    """An evaluation and a checkpoint, on average."""
+    """The mean times of an evaluation and a checkpoint."""
 
     eval_ms: float
     save_ms: float
-    is_coarse: bool  # the stamps are good for the first digits only
+    is_coarse: bool  # the timestamps have a low resolution
 
 
 def _by_timestamps(timing: Timing, segment: Segment, spikes: list[Spike]) -> Split | None:
-    """Evaluation and checkpoint, from the times their lines were printed.
+    """Times of evaluation and checkpoint, from the timestamps of their lines.
 
-    Two views of the evaluation, each as good as the clock's resolution: up to its line, and all
-    that was not after it. None if the checkpoint is lost in that resolution.
+    There are two estimates of the evaluation, each as exact as the timestamps: the time before its
+    line, and the total without the time after its line. None if the evaluation or the checkpoint
+    is too short for the resolution of the timestamps.
     """
     table, normal = segment.table, timing.normal_ms or 0.0
     stamps, iters = table.column("stamp"), table.column("iter")

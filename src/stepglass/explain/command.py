@@ -1,4 +1,4 @@
-"""The `explain` command: finds the log, reads it, and writes what it means."""
+"""The `explain` command: finds a log, reads it, and prints what it means."""
 
 import os
 import stat
@@ -44,18 +44,18 @@ Say = Callable[[str], None]
 
 
 def run(argv: list[str], say: Say) -> None:
-    """Explain the one log of a command line."""
+    """Explain the log that the command line names."""
     keep_freed_memory()
     words, given = SETTINGS.parse(argv)
     if len(words) != 1:
         found = f"found {words}" if words else "found none"
         raise ConfigError(f"expected one log file, run directory or - for a pipe, {found}")
-    # Not `say`: what is written here is fit to print, and JSON has several lines.
+    # Not `say`: this text is already printable, and JSON has several lines.
     explain(words[0], SETTINGS.build(given), lambda line: print(line))  # noqa: T201
 
 
 def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
-    """Read the log and say what it means."""
+    """Read the log and print what it means."""
     words = Words(from_environment() if cfg.lang == "auto" else cfg.lang)
     device = checked_device(cfg.device)
     if cfg.follow:
@@ -73,7 +73,7 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
     found = all_rules.findings(result)
     if cfg.json:
-        say(output.written(output.as_json(result, found, words)))
+        say(output.json_text(output.as_json(result, found, words)))
         return
     for line in show.lines(result, found, words, name):
         say(line)
@@ -84,7 +84,7 @@ def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -
 
 
 def follow(target: str, cfg: ExplainConfig, words: Words, device: str | None, say: Say) -> None:
-    """Pass lines through, add findings. A pipe ends; a file is followed until Ctrl-C."""
+    """Print new lines and add findings, until the pipe ends or, for a file, until Ctrl-C."""
     name, file = opened(target)
     is_pipe = target == "-" or not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     follower = Follower(words, device, lambda line: say(f"| {line}"))
@@ -94,7 +94,7 @@ def follow(target: str, cfg: ExplainConfig, words: Words, device: str | None, sa
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
-    is_new = is_pipe  # what a file held before is read, not shown
+    is_new = is_pipe  # the existing part of a file is read but not printed
     try:
         for data in growing(file, is_pipe, time.sleep):
             if data:

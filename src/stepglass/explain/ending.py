@@ -1,4 +1,4 @@
-"""What `train` says at its end: the few findings worth acting on, by the rules of `explain`."""
+"""The few important findings of `explain` that `train` prints at its end."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from stepglass.explain.rules import all_rules
 from stepglass.explain.study import study
 from stepglass.logs import detect
 
-LARGEST_BYTES = 64_000_000  # beyond that, reading the log again would keep people waiting
+LARGEST_BYTES = 64_000_000  # reading a larger log again would take too long
 
 
 def top_findings(run_dir: Path) -> list[str]:
-    """Lines for the console; none if there is nothing to change."""
+    """Lines for the console. Empty if there is nothing to change."""
     path = run_dir / "run.jsonl"
     if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
         return []
@@ -23,10 +23,10 @@ def top_findings(run_dir: Path) -> list[str]:
 
 
 def closing_findings(run_dir: Path) -> list[str]:
-    """What stands out in a run log. The run is over and saved: nothing here may fail it."""
+    """The important findings in a run log. Never raises: the run has already succeeded."""
     try:
         return top_findings(run_dir)
     except LogError:
-        return []  # not one iteration was recorded
+        return []  # no iteration was recorded
     except Exception as error:  # noqa: BLE001
         return [f"note: the run could not be explained ({type(error).__name__}: {error})"]

@@ -1,8 +1,8 @@
-"""A finding: what a rule says about a log, with the lines and numbers it rests on.
+"""A finding: the result of a rule, with the lines and numbers that support it.
 
-`established`: the log itself proves it. `supported`: the log fits it and little else does.
-`hypothesis`: worth a look, no more. A `note` explains, `advice` saves time or loss, a `problem`
-has spoilt the run.
+Status: `established` means that the log proves it; `supported`, that there is hardly another
+explanation; `hypothesis`, that it is worth checking. Level: a `note` explains something, `advice`
+saves time or lowers the loss, a `problem` has damaged the run.
 """
 
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from typing import Literal
 Status = Literal["established", "supported", "hypothesis"]
 Level = Literal["note", "advice", "problem"]
 Number = float | int | str | None
-Change = dict[str, float | int | bool | str]  # settings to values
+Change = dict[str, float | int | bool | str]  # new values by setting
 LEVELS: dict[Level, int] = {"problem": 0, "advice": 1, "note": 2}
 MOST_CITED = 20
 
 
 @dataclass
 class Finding:
-    """What a rule found. Its words are in the catalogues, by rule and variant."""
+    """The result of a rule. Its text is in the catalogues, by rule and variant."""
 
     rule: str
     status: Status
@@ -40,7 +40,7 @@ class Finding:
 
 
 def nice(value: float, digits: int = 2) -> int:
-    """A number to type: two significant digits.
+    """The number rounded to two significant digits, so that it is easy to type.
 
     >>> nice(2525), nice(615.3), nice(7)
     (2500, 620, 7)

@@ -1,7 +1,7 @@
-"""`explain --follow`: lines pass through as they come, findings are added as they become true.
+"""`explain --follow`: prints new lines as they come, and findings as soon as they are true.
 
-Only whole lines are read; a finding is said once. What can only be known at the end (the last line
-is an evaluation, the run stopped early) waits for it.
+Only whole lines are read. Each finding is printed once. Findings that can only be known at the end
+(the last line is an evaluation, the run stopped early) are printed at the end.
 """
 
 import os
@@ -19,11 +19,11 @@ from stepglass.logs.lines import LONGEST
 from stepglass.logs.log import Log
 
 POLL_S = 0.2
-EVERY_S = 1.0  # the rules look again this often, not at every line
+EVERY_S = 1.0  # apply the rules at most this often, not at every line
 
 
 class Follower:
-    """Takes bytes as they arrive."""
+    """Reads the bytes of a log as they arrive, and reports findings."""
 
     def __init__(
         self,
@@ -42,29 +42,29 @@ class Follower:
         self._next_look = 0.0
 
     def feed(self, data: bytes, pass_through: Callable[[bytes], None] | None) -> None:
-        """Read what has come. The last line may be incomplete."""
+        """Read new bytes. The last line may be incomplete."""
         if pass_through is not None:
             pass_through(data)
         whole = self._rest + data
         end = whole.rfind(b"\n") + 1
         ready, self._rest = whole[:end], whole[end:]
-        if len(self._rest) > LONGEST:  # bars that rewrite themselves, or no text at all
+        if len(self._rest) > LONGEST:  # a progress bar without newlines, or binary data
             ready += self._rest + b"\n"
             self._rest = b""
         if not ready:
             return
         self._intake.feed(ready.replace(b"\r\n", b"\n"))
-        is_between_lines = not self._rest  # a finding must not be said in the middle of a line
-        is_history = pass_through is None  # what was there before is judged once, as a whole
+        is_between_lines = not self._rest  # do not print a finding in the middle of a line
+        is_history = pass_through is None  # the existing part of a file is judged once, later
         if is_between_lines and not is_history and self._now() >= self._next_look:
             self.look()
 
     def look(self) -> None:
-        """Say what has become true."""
+        """Report new findings."""
         began = self._now()
         self._look()
         took = self._now() - began
-        self._next_look = self._now() + max(EVERY_S, 10 * took)  # a tenth of a core at most
+        self._next_look = self._now() + max(EVERY_S, 10 * took)  # use at most a tenth of a core
 
     def _look(self) -> None:
         result = self.study(is_finished=False)
@@ -80,7 +80,7 @@ class Follower:
         return study(log, self._device, is_finished)
 
     def finish(self, pass_through: Callable[[bytes], None] | None) -> Study | None:
-        """The end of the log: read its last line, and look once more."""
+        """Read the last line and study the complete log."""
         if self._rest:
             if pass_through is not None:
                 pass_through(b"\n")
@@ -103,7 +103,8 @@ class Follower:
 
 
 def growing(file: BinaryIO, is_pipe: bool, sleep: Callable[[float], None]) -> Iterator[bytes]:
-    """What a file or a pipe gives: a pipe ends, a file may always grow."""
+    """Yield the data of a file or pipe as it grows. A pipe ends. A file never ends: b"" means that
+    there is nothing new yet."""
     while True:
         data = file.read1(1 << 16) if hasattr(file, "read1") else file.read(1 << 16)
         if data:
@@ -113,5 +114,5 @@ def growing(file: BinaryIO, is_pipe: bool, sleep: Callable[[float], None]) -> It
         else:
             yield b""
             if os.fstat(file.fileno()).st_size < file.tell():
-                file.seek(0)  # it was written anew
+                file.seek(0)  # the file was truncated and is being rewritten
             sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""Evaluations whose line is missing: slow iterations on the grid of an interval show where."""
+"""Finds evaluations without a line of their own, from slow iterations at regular intervals."""
 
 import math
 
@@ -15,7 +15,7 @@ ROUND = (5000, 2500, 2000, 1000, 500, 250, 200, 100)  # intervals that people ch
 def inferred_evals(
     timing: Timing, log: Log, iters: Column, ordinary: Mask, reference: float | None
 ) -> Mask:
-    """The slow rows at which an evaluation must have happened, though no line says so."""
+    """The slow rows at which an evaluation must have happened although no line reports it."""
     none = np.zeros(len(iters), bool)
     if not ordinary.any():
         return none
@@ -35,7 +35,7 @@ def inferred_evals(
 
 
 def _on_a_grid(iters: Column, slow: Mask, ordinary: Mask) -> Mask:
-    """The slow rows, if they are exactly the multiples of one round number."""
+    """The slow rows, if they are exactly the multiples of one interval."""
     none = np.zeros(len(iters), bool)
     step = log_interval(iters[ordinary]) or 1
     grid = math.gcd(*(int(i) for i in iters[slow]))

@@ -1,4 +1,4 @@
-"""The times of a segment's rows: printed, or from timestamps, and how far apart the rows are."""
+"""The times of a segment's rows (printed, or from timestamps) and the intervals between rows."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from stepglass.logs.segment import Segment
 from stepglass.logs.table import Column, Mask
 
 SLOW = 1.5  # times the normal iteration
-FEW = 4  # times that may be far apart
+FEW = 4  # up to this many times, the median may be misleading
 
 
 def times_of(segment: Segment) -> Column:
-    """Each iteration's time: printed, or from the timestamps around it."""
+    """The time of each iteration: printed, or computed from timestamps."""
     table = segment.table
     steps_alone = table.column("step_ms")
     if np.isfinite(steps_alone).any():
@@ -27,20 +27,21 @@ def times_of(segment: Segment) -> Column:
 
 
 def is_by_stamps(segment: Segment) -> bool:
-    """No time is printed: it comes from the timestamps."""
+    """Are the times computed from timestamps, because none are printed?"""
     table = segment.table
     return not table.num_times and bool(np.isfinite(table.column("stamp")).any())
 
 
 def typical(values: Column) -> float:
-    """The median. Of few times that lie far apart, the lower ones: people paste slow lines."""
+    """The median. If there are only a few very different times, the lower of the two middle ones,
+    because people often paste just the slow lines of a log."""
     few = np.sort(values)
     low, high = float(few[(len(few) - 1) // 2]), float(few[len(few) // 2])
     return low if len(few) <= FEW and high > SLOW * low else (low + high) / 2
 
 
 def rows_after(segment: Segment, noted: list[int]) -> Mask:
-    """The rows right after these lines."""
+    """Marks the first row after each of these lines."""
     lines = segment.table.column("line")
     rows = np.zeros(len(lines), bool)
     found = np.searchsorted(lines, np.array(noted, np.float64))
@@ -48,8 +49,8 @@ def rows_after(segment: Segment, noted: list[int]) -> Mask:
     return rows
 
 
-def begins_here(segment: Segment, is_first: bool) -> bool:
-    """Is the segment's first line the first of a process? Not if a paste begins in the middle."""
+def has_process_start(segment: Segment, is_first: bool) -> bool:
+    """Does the segment contain the start of its process? Not if an excerpt starts in the middle."""
     if segment.first_iter is None:
         return False
     if segment.first_iter <= 1 or "init_from" in segment.facts:
@@ -58,7 +59,7 @@ def begins_here(segment: Segment, is_first: bool) -> bool:
 
 
 def eval_interval(segment: Segment) -> int | None:
-    """Iterations between two evaluations: as set, or as seen."""
+    """Iterations between two evaluations: the setting, or the most frequent distance."""
     setting = segment.setting("eval_interval")
     if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
         return setting
@@ -69,7 +70,7 @@ def eval_interval(segment: Segment) -> int | None:
 
 
 def log_interval(iters: Column) -> int | None:
-    """The usual number of iterations between two printed ones."""
+    """The most frequent distance between two printed iterations."""
     steps = np.diff(iters)
     steps = np.sort(steps[steps > 0])
     if not len(steps):

@@ -1,4 +1,4 @@
-"""What a log cannot show, and what of it was too much to keep: message ids of the catalogues."""
+"""What a log cannot show, and what was dropped from it, as message ids of the catalogues."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from stepglass.logs.segment import MOST_NAMES
 
 
 def cannot_show(study: Study) -> list[str]:
-    """What a log like this one cannot tell, without the `cannot-` before each id."""
+    """Message ids (without `cannot-`) of what a log like this one cannot show."""
     parts = study.parts
     ids = [limit for limit in study.log.format.limits if _applies(limit, study)]
     if all(p.timing.ledger is None for p in parts):
@@ -39,7 +39,7 @@ def _mixes_evals_and_saves(study: Study) -> bool:
     return any(p.timing.spikes_of("checkpoint") and p.timing.save_ms is None for p in study.parts)
 
 
-# These limits of a format depend on the log. The others are true of every log of the format.
+# These limits depend on the log. The others apply to every log of a format.
 ONLY_IF: dict[str, Callable[[Study], bool]] = {
     "unprinted": _skips_iterations,
     "device": _names_no_device,
@@ -48,13 +48,13 @@ ONLY_IF: dict[str, Callable[[Study], bool]] = {
 
 
 def left_out(study: Study) -> dict[str, dict[str, int]]:
-    """What a log has more of than is kept, by id, with how many. Figures are of all of it; what is
-    missing is a name, a message or a point of a curve."""
+    """What was dropped because there was too much of it, by message id, with counts. Totals still
+    include everything; only names, messages or points of a curve are missing."""
     segments = [part.segment for part in study.parts]
     settings = sum(segment.num_left_out for segment in segments)
     events = sum(sum(s.num_events.values()) - len(s.events) for s in segments)
     evals, kept = sum(s.num_evals for s in segments), sum(len(s.evals) for s in segments)
-    runs = study.log.num_unparted
+    runs = study.log.num_unseparated
     found: dict[str, dict[str, int]] = {}
     if settings:
         found["settings"] = {"count": settings, "most": MOST_NAMES}

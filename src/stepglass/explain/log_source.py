@@ -1,4 +1,4 @@
-"""The log that somebody asks about: a file, a pipe, or the one in a folder."""
+"""Opens the log to explain: a file, a pipe, or the log in a folder."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from typing import BinaryIO
 from stepglass.errors import ConfigError, LogError, file_kind, os_reason
 from stepglass.measure import devices
 
-# What a folder may hold, the best first.
+# Log files that a folder may contain, the best first.
 LOGS_IN_A_FOLDER = ("run.jsonl", "trainer_state.json", "metrics.jsonl", "metrics.csv", "main.log")
 
 
@@ -25,7 +25,7 @@ def checked_device(name: str) -> str | None:
 
 
 def opened(target: str) -> tuple[str, BinaryIO]:
-    """The log's bytes, and the name to call it by."""
+    """The name of the log for messages, and the file, opened in binary mode."""
     if target == "-":
         if sys.stdin is None:
             raise LogError("-: nothing is piped in; expected a log on standard input")
@@ -36,7 +36,7 @@ def opened(target: str) -> tuple[str, BinaryIO]:
         is_stream = stat.S_ISFIFO(status.st_mode)  # as in `explain <(zcat log.gz)`
         if not (stat.S_ISREG(status.st_mode) or is_stream):
             raise LogError(f"{path}: expected a log file, found {file_kind(status.st_mode)}")
-        # A system file such as /proc/kmsg has no size, and reading it may wait for ever.
+        # A system file such as /proc/kmsg has size 0, and reading it may block forever.
         flags = 0 if is_stream or status.st_size else os.O_NONBLOCK
         return str(path), open(os.open(path, os.O_RDONLY | flags), "rb")
     except OSError as error:

@@ -1,9 +1,9 @@
-"""The MFU a log prints, without its moving average, and against the device that really ran.
+"""Computes the true MFU from the printed one: without the moving average, and for the real device.
 
-nanoGPT prints `0.9 * old + 0.1 * new`, where `new` is FLOPs / (time * 312 TFLOP/s). With FLOPs the
-same for every iteration, the printed column is a linear function of two numbers: the average before
-the first line, and `work` = MFU times time. Both are fitted; replaying the average with them must
-give the printed column again, or the fit is not believed.
+nanoGPT prints `0.9 * old + 0.1 * new`, where `new` is FLOPs / (time * 312 TFLOP/s). FLOPs are the
+same for every iteration, so the printed column is a linear function of two numbers: the average
+before the first line, and `work` = MFU times time. Both are fitted. As a check, the moving average
+is computed again from them; the fit is accepted only if it reproduces the printed column.
 """
 
 from dataclasses import dataclass
@@ -20,34 +20,34 @@ from stepglass.measure import devices
 KEEP = 0.9
 MOST_REPLAYED = 20_000
 MOST_STRETCHES = 200
-ROUNDING = 0.01 / 12**0.5  # the standard error of a figure with two decimals
-TOLERANCE = 0.0105  # of a printed 0.01
+ROUNDING = 0.01 / 12**0.5  # the standard error of a number rounded to two decimals
+TOLERANCE = 0.0105  # a little more than the last printed digit, 0.01
 
 
 @dataclass
 class Mfu:
-    """In percent, as printed. `clean` is that of an ordinary iteration."""
+    """MFU in percent. `clean` is the MFU of an ordinary iteration."""
 
     printed_last: float | None = None
     clean: float | None = None
     corrected: float | None = None
     device: str | None = None
     peak_tflops: float | None = None  # of the device
-    assumed_tflops: float | None = None  # what the printed figure divides by
+    assumed_tflops: float | None = None  # the peak that the printed MFU divides by
     achieved_tflops: float | None = None
-    work: float | None = None  # percent times ms: what an iteration is worth
+    work: float | None = None  # MFU in percent times ms, for one iteration
     largest_error: float | None = None  # of the replay, in percentage points
     num_replayed: int = 0
     tolerance: float = TOLERANCE
 
     @property
     def is_replayed(self) -> bool:
-        """The moving average explains the printed column to the last digit."""
+        """Does the moving average reproduce the printed column to the last digit?"""
         return self.largest_error is not None and self.largest_error <= self.tolerance
 
 
 def mfu_of(log: Log, segment: Segment, timing: Timing, device: str | None) -> Mfu:
-    """What the segment's MFU column says."""
+    """Analyse the MFU column of a segment."""
     mfu = Mfu()
     column = segment.table.column("mfu")
     known = np.isfinite(column)
@@ -60,7 +60,7 @@ def mfu_of(log: Log, segment: Segment, timing: Timing, device: str | None) -> Mf
     mfu.printed_last = float(column[known][-1])
     mfu.assumed_tflops = assumed_peak(log, segment)
     if log.format.averages_mfu:
-        _unaverage(mfu, segment, timing)
+        _remove_average(mfu, segment, timing)
     elif timing.normal_ms is not None and len(timing.ordinary) == len(column):
         chosen = column[known & timing.ordinary]
         mfu.clean = median(chosen) if len(chosen) else None
@@ -74,7 +74,7 @@ def mfu_of(log: Log, segment: Segment, timing: Timing, device: str | None) -> Mf
 
 
 def assumed_peak(log: Log, segment: Segment) -> float | None:
-    """What the printed MFU was divided by, where that is known."""
+    """The peak that the printed MFU divides by, if it is known."""
     if log.format.assumed_peak_tflops is not None:
         return log.format.assumed_peak_tflops
     fallback = log.format.fallback_peak_tflops
@@ -101,8 +101,8 @@ def peak_of(segment: Segment, found: devices.KnownDevice | None) -> float | None
     return None
 
 
-def _unaverage(mfu: Mfu, segment: Segment, timing: Timing) -> None:
-    """Estimate the work from every stretch, weighted by how sure each estimate is."""
+def _remove_average(mfu: Mfu, segment: Segment, timing: Timing) -> None:
+    """Estimate `work` from all stretches, weighted by the inverse variance of each estimate."""
     weights = total = 0.0
     for printed, times, is_beginning in _stretches(segment):
         work, error, replayed = fit(printed, times, is_beginning)
@@ -114,7 +114,7 @@ def _unaverage(mfu: Mfu, segment: Segment, timing: Timing) -> None:
             off = float(np.abs(replayed - printed).max())
             mfu.largest_error = max(off, mfu.largest_error or 0.0)
             mfu.num_replayed += len(printed)
-            shortest = float(times.min())  # rounded to 0.01 ms, which matters for a short one
+            shortest = float(times.min())  # times are rounded to 0.01 ms, which matters if short
             mfu.tolerance = max(mfu.tolerance, TOLERANCE + work / shortest * 0.005 / shortest)
     if weights and timing.normal_ms and (mfu.largest_error or 0.0) < 0.5:
         mfu.work = total / weights
@@ -122,7 +122,7 @@ def _unaverage(mfu: Mfu, segment: Segment, timing: Timing) -> None:
 
 
 def _stretches(segment: Segment) -> list[tuple[Column, Column, bool]]:
-    """Runs of consecutive printed lines with a measured MFU: no line is missing within one."""
+    """Stretches of consecutive printed lines with a measured MFU, without a missing line."""
     table = segment.table
     column, times = table.column("mfu"), table.column("time_ms")
     iters, n = table.column("iter"), table.column("n")
@@ -133,7 +133,7 @@ def _stretches(segment: Segment) -> list[tuple[Column, Column, bool]]:
         joined &= np.diff(iters) == step
     ends = np.append(np.flatnonzero(~joined), len(column) - 1)
     starts = np.append(0, ends[:-1] + 1)
-    # "-100 %" right before it: this is the first measurement, and no average yet.
+    # After a line with "-100 %", the first MFU is a single measurement, not an average.
     follows = np.append(False, ~usable[:-1] & (np.diff(n) == 1))[starts]
     worth_it = np.flatnonzero(usable[starts] & ((ends > starts) | follows))[:MOST_STRETCHES]
     result, num_rows = [], 0
@@ -148,7 +148,7 @@ def _stretches(segment: Segment) -> list[tuple[Column, Column, bool]]:
 
 
 def fit(printed: Column, times: Column, is_beginning: bool) -> tuple[float, float | None, Column]:
-    """The work that comes closest to the printed column, its standard error, and the replay."""
+    """The `work` that fits the printed column best, its standard error, and the fitted column."""
     if is_beginning:
         unit = replay(1.0, times, 1.0 / times[0])
         strength = float(unit @ unit)
@@ -166,7 +166,7 @@ def fit(printed: Column, times: Column, is_beginning: bool) -> tuple[float, floa
 
 
 def replay(work: float, times: Column, start: float) -> Column:
-    """nanoGPT's moving average over these times, from the average at the first of them."""
+    """nanoGPT's moving average over these times. `start` is the average at the first time."""
     values = np.empty(len(times))
     current = start
     for row, time_ms in enumerate(times.tolist()):

@@ -1,8 +1,9 @@
-"""What an iteration, an evaluation and a checkpoint took, from what a log prints.
+"""Computes the times of iterations, evaluations and checkpoints from the printed times.
 
-nanoGPT's `time` includes whatever happened since the last iteration ended. The ordinary iteration
-is the median of those away from every boundary. What a slow one took beyond that is its excess, and
-the lines before it say what that was: an evaluation, a checkpoint, the first iteration's warm-up.
+nanoGPT's `time` includes everything since the end of the previous iteration. The time of an
+ordinary iteration is the median over iterations without an evaluation or checkpoint. The extra time
+of a slow iteration is called its excess. The lines before it show the cause: an evaluation, a
+checkpoint, or the warm-up of the first iteration.
 """
 
 import itertools
@@ -18,8 +19,8 @@ from stepglass.explain.boundary_split import (
 from stepglass.explain.inferred_evals import inferred_evals
 from stepglass.explain.iteration_times import (
     SLOW,
-    begins_here,
     eval_interval,
+    has_process_start,
     is_by_stamps,
     rows_after,
     times_of,
@@ -42,26 +43,26 @@ CAUSES = {
 
 @dataclass
 class RowKinds:
-    """Which rows of a segment's table are what, and which may be ordinary iterations."""
+    """Masks over the rows of a segment's table: what each row includes."""
 
     has_time: Mask
     at_eval: Mask
     at_save: Mask
-    at_boundary: Mask  # whose time includes what happened there
-    is_first: Mask  # of the process
+    at_boundary: Mask  # the row's time includes an evaluation or checkpoint
+    is_first: Mask  # the first row of the process
     is_explained: Mask  # the line before says why it is slow
     ordinary: Mask
-    iters_each: Column  # how many iterations a row's time is the mean of
+    iters_each: Column  # how many iterations a row's time is averaged over
 
 
 def reconstruct(
     log: Log, segment: Segment, is_first: bool = True, normal_ms: float | None = None
 ) -> Timing:
-    """What the segment's times say. `normal_ms` is for one that hardly has ordinary iterations."""
+    """Analyse the times of a segment. `normal_ms` is used if it has no ordinary iterations."""
     timing = Timing(times=times_of(segment), eval_interval=eval_interval(segment))
     if segment.last_iter is not None and segment.first_iter is not None:
         timing.num_iters = segment.last_iter - segment.first_iter + 1
-    starts = begins_here(segment, is_first)
+    starts = has_process_start(segment, is_first)
     kinds = _row_kinds(log, segment, timing.times, starts)
     if _holds_evals(log, segment) and log.format.time_holds_eval:
         _add_inferred_evals(timing, log, segment, kinds, normal_ms)
@@ -79,7 +80,7 @@ def reconstruct(
 
 
 def _holds_evals(log: Log, segment: Segment) -> bool:
-    """Do the rows' times include evaluations? Between two timestamps lies whatever happened."""
+    """Do the rows' times include evaluations? Differences of timestamps include everything."""
     has_step_times = bool(np.isfinite(segment.table.column("step_ms")).any())
     return is_by_stamps(segment) or (log.format.time_holds_eval and not has_step_times)
 
@@ -89,7 +90,7 @@ def _row_kinds(log: Log, segment: Segment, times: Column, starts: bool) -> RowKi
     num_rows, by_stamps = len(iters), is_by_stamps(segment)
     at_eval, at_save = np.zeros(num_rows, bool), np.zeros(num_rows, bool)
     iters_each = np.ones(num_rows)
-    if by_stamps:  # a row is what happened since the one before
+    if by_stamps:  # a row's time includes everything since the previous row
         at_eval = rows_after(segment, [e.line for e in segment.evals])
         at_save = rows_after(segment, [s.line for s in segment.saves])
         iters_each[1:] = np.diff(iters)
@@ -97,13 +98,13 @@ def _row_kinds(log: Log, segment: Segment, times: Column, starts: bool) -> RowKi
         at_eval = np.isin(iters, np.array(segment.eval_iters))
         at_save = np.isin(iters, np.array(segment.save_iters))
     if _holds_evals(log, segment) and starts and segment.first_iter == 0:
-        at_eval |= iters == 0  # nanoGPT evaluates at 0, printed or not
+        at_eval |= iters == 0  # nanoGPT evaluates at iteration 0 even if no line says so
     is_first = np.zeros(num_rows, bool)
     is_first[:1] = starts
     has_time = np.isfinite(times) & (times > 0)
     is_explained = segment.table.column("explained") == 1
     at_boundary = at_eval | (at_save & by_stamps)
-    ordinary = has_time & ~at_boundary & ~is_first & ~is_explained & _still_learns(segment, iters)
+    ordinary = has_time & ~at_boundary & ~is_first & ~is_explained & _before_nan(segment, iters)
     return RowKinds(
         has_time, at_eval, at_save, at_boundary, is_first, is_explained, ordinary, iters_each
     )
@@ -121,11 +122,11 @@ def _add_inferred_evals(
 
 
 def _find_normal(timing: Timing, kinds: RowKinds, normal_ms: float | None) -> Column | None:
-    """Set the normal time; return the normal time around each row, or None if it is unknown."""
+    """Set the normal time. Return the local normal time of each row, or None if unknown."""
     if kinds.ordinary.any():
         values = timing.times[kinds.ordinary]
         timing.normal_ms = typical(values)
-        near = values[values < 2 * SLOW * timing.normal_ms]  # one of few lines may be a stall
+        near = values[values < 2 * SLOW * timing.normal_ms]  # leave out stalls
         timing.sigma_ms = 1.4826 * median(np.abs(near - timing.normal_ms))
         return _local_normal(timing.times, kinds.ordinary)
     if normal_ms is not None and kinds.has_time.any():
@@ -137,7 +138,7 @@ def _find_normal(timing: Timing, kinds: RowKinds, normal_ms: float | None) -> Co
 def _find_spikes(
     timing: Timing, segment: Segment, kinds: RowKinds, local: Column, starts: bool
 ) -> None:
-    """The slow rows, each with its excess and its cause."""
+    """Find the slow rows, each with its excess and its cause."""
     table = segment.table
     iters = table.column("iter")
     excess = (timing.times - local) * kinds.iters_each
@@ -161,8 +162,9 @@ def _find_spikes(
         timing.spikes.append(spike)
 
 
-def _still_learns(segment: Segment, iters: Column) -> Mask:
-    """Rows before the loss became NaN: after it updates may be skipped, and take less time."""
+def _before_nan(segment: Segment, iters: Column) -> Mask:
+    """Marks the rows before the loss became NaN. After that, updates may be skipped, so iterations
+    take less time."""
     before: Mask = np.ones(len(iters), bool)
     if segment.nan_iter is not None:
         before = iters < segment.nan_iter
@@ -170,11 +172,11 @@ def _still_learns(segment: Segment, iters: Column) -> Mask:
 
 
 def _local_normal(times: Column, ordinary: Mask) -> Column:
-    """What an ordinary iteration took around each row: a run may slow down over hours."""
+    """The time of ordinary iterations near each row, because a run may slow down over hours."""
     rows = np.flatnonzero(ordinary)
     if len(rows) <= 2 * NEIGHBOURS:
         return np.full(len(times), typical(times[rows]))
-    whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few share their neighbours' figure
+    whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few rows use the block before them
     parts = rows[:whole].reshape(-1, NEIGHBOURS)
     middles = medians(times[parts])
     starts = parts[:, 0]
@@ -183,7 +185,7 @@ def _local_normal(times: Column, ordinary: Mask) -> Column:
 
 
 def _warm_up_rows(iters: Column, slow: Mask, first: Mask, starts: bool) -> Mask:
-    """The first iteration, and those right after it that are slow as well."""
+    """Marks the first iteration, and those directly after it that are also slow."""
     rows = first.copy()
     if starts and len(iters):
         for row in range(1, len(iters)):
@@ -194,7 +196,7 @@ def _warm_up_rows(iters: Column, slow: Mask, first: Mask, starts: bool) -> Mask:
 
 
 def _slow_updates(segment: Segment, times: Column) -> Mask:
-    """Where micro-batches are printed, those with an update take longer. That is not a stall."""
+    """Marks micro-batches with an update. They take longer than the others, but are no stalls."""
     is_update = segment.table.column("is_update") == 1
     if not is_update.any() or is_update.all():
         return np.zeros(len(times), bool)
@@ -204,7 +206,8 @@ def _slow_updates(segment: Segment, times: Column) -> Mask:
 
 
 def _stamped_ms(segment: Segment, timing: Timing, iters: Column) -> float | None:
-    """An ordinary iteration by the timestamps of neighbours with nothing else between them."""
+    """The time of an ordinary iteration, from the timestamps of adjacent rows with no evaluation,
+    checkpoint or event between them."""
     stamps = segment.table.column("stamp")
     known = np.flatnonzero(np.isfinite(stamps) & timing.ordinary)
     if len(known) < 5 or not np.isfinite(segment.table.column("time_ms")).any():
@@ -215,12 +218,12 @@ def _stamped_ms(segment: Segment, timing: Timing, iters: Column) -> float | None
         + [s.line for s in segment.saves]
         + [e.line for e in segment.events]
     )
-    passed = np.searchsorted(noted, lines)  # how many were before each row
+    passed = np.searchsorted(noted, lines)  # how many of these lines precede each row
     rates = []
     spans = []
     for a, b in itertools.pairwise(known):
         if b == a + 1 and iters[b] > iters[a] and passed[a] == passed[b]:
             rates.append((stamps[b] - stamps[a]) * 1000 / (iters[b] - iters[a]))
             spans.append(stamps[b] - stamps[a])
-    # A clock that shows seconds says little about a few of them.
+    # Timestamps in whole seconds are too coarse for a span of a few seconds.
     return float(np.mean(rates)) if len(rates) >= 4 and sum(spans) >= 10 else None

@@ -1,8 +1,8 @@
-"""Where a segment's time went: phases that add up to the wall clock.
+"""Where a segment's time went: phases that add up to the wall-clock time.
 
-The wall clock is what the log states, what its timestamps span, or what its printed times add up
-to. What no line accounts for is `unattributed`; where evaluations happened whose time nobody can
-know, there is no ledger rather than a wrong one.
+The wall-clock time is stated in the log, or is the span of its timestamps, or the sum of its
+printed times. Time that no line accounts for is `unattributed`. If the time of some evaluations
+cannot be known, there is no ledger, because it would be wrong.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from stepglass.logs.segment import Segment
 
 
 def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
-    """Phases that sum to the wall clock. One of them is the time that no line accounts for."""
+    """Phases that add up to the wall-clock time, including the unattributed time."""
     whole = segment.end.get("ledger")
     if isinstance(whole, dict) and isinstance(whole.get("phases"), dict):
         phases = {k: v for k, v in whole["phases"].items() if is_duration(v)}
@@ -31,9 +31,9 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
         return Ledger(printed_basis, known, phases) if known and is_whole else None
     basis, wall_ms = wall
     given = min(max(0.0, known - wall_ms), estimated_ms)
-    if known - given > 1.001 * wall_ms:  # what is printed is more than the clock says
+    if known - given > 1.001 * wall_ms:  # the printed times exceed the wall-clock time
         return Ledger(printed_basis, known, phases) if is_whole else None
-    if given:  # the time of unprinted iterations is an estimate: it is reduced
+    if given:  # reduce the time of unprinted iterations, which is only an estimate
         phases["step"] -= given
         known -= given
     phases["unattributed"] = max(0.0, wall_ms - known)
@@ -62,7 +62,7 @@ def _wall(segment: Segment) -> tuple[str, float] | None:
 
 
 def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], float, bool]:
-    """What the lines account for, how much of it is estimated, and whether nothing is missing."""
+    """The phases known from the lines, the estimated part in ms, and whether they are complete."""
     phases: dict[str, float] = {}
     table = segment.table
     if "train_ms" in segment.facts:  # the trainer prints running totals
@@ -80,16 +80,15 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
             phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
         _charge_spikes(phases, timing)
     elif table.num_times and log.format.time_holds_eval and segment.evals:
-        phases["unattributed"] = (
-            table.time_sum_ms
-        )  # steps and evaluations, which cannot be separated
+        # The times include steps and evaluations, which cannot be separated.
+        phases["unattributed"] = table.time_sum_ms
     elif table.num_times:
         phases["step"] = table.time_sum_ms
     data = table.column("data_ms")
     if np.isfinite(data).any() and timing.num_iters:
         phases["data"] = float(np.nanmean(data)) * max(timing.num_iters, 1)
     if is_by_stamps(segment):
-        pass  # what lies between two stamps was charged above
+        pass  # the times from timestamps, charged above, include everything
     elif not log.format.time_holds_eval:
         if segment.evals_ms:
             phases["eval"] = phases.get("eval", 0.0) + segment.evals_ms
@@ -101,7 +100,7 @@ def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float
 
 
 def _before_first_stamp(segment: Segment) -> float:
-    """The part of the first printed iteration that lies before the first timestamp."""
+    """The part of the first printed iteration that was before the first timestamp."""
     stamps, times = segment.table.column("stamp"), segment.table.column("time_ms")
     rows = np.flatnonzero(np.isfinite(stamps) & np.isfinite(times))
     if not len(rows) or segment.first_stamp is None:
@@ -126,7 +125,7 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
 
 
 def phases_of_excess(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str, float]]:
-    """What an excess was spent on, as far as it can be told apart."""
+    """The phases of an excess, as far as they can be separated."""
     causes = set(cause.split("+"))
     if "warmup" in causes:
         if timing.warmup_ms is None:
@@ -151,7 +150,7 @@ def phases_of_excess(cause: str, excess_ms: float, timing: Timing) -> Iterator[t
 
 
 def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: Timing) -> bool:
-    """Charge the evaluations whose iteration is not printed. False if their time is unknown."""
+    """Add the evaluations whose iteration is not printed. False if their time is unknown."""
     iters = segment.table.column("iter")
     missing = [e for e in segment.evals if e.iter > 0]
     missing = [
@@ -163,7 +162,7 @@ def _charge_unprinted_evals(phases: dict[str, float], segment: Segment, timing: 
         missing = [e for e in missing if segment.first_iter <= e.iter <= segment.last_iter]
     count, scale = len(missing), 1.0
     if segment.table.is_thinned or len(segment.evals) < segment.num_evals:
-        # An iteration that was printed may have been dropped since: they were counted before.
+        # A printed iteration may have been dropped later, so use the counts made while reading.
         count = max(0, segment.num_evals - segment.num_printed_evals)
         scale = count / max(len(missing), 1)
     if not count:

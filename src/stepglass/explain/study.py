@@ -1,4 +1,4 @@
-"""All that the rules look at: the log, its reconstruction, and what follows from its settings."""
+"""The data that the rules use: the log, the reconstructed times, and values from its settings."""
 
 import math
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from stepglass.logs.segment import Eval, Event, Segment
 from stepglass.logs.table import Column, median
 from stepglass.units import finite
 
-# Training tokens of data sets that everyone prepares the same way.
+# Training tokens of data sets that everybody prepares in the same way.
 KNOWN_DATASETS = {
     "shakespeare_char": 1_003_854,
     "shakespeare": 301_966,
@@ -28,7 +28,7 @@ KNOWN_DATASETS = {
 
 @dataclass
 class Part:
-    """A segment and what was found out about it."""
+    """A segment and its analysis."""
 
     log: Log
     segment: Segment
@@ -56,7 +56,7 @@ class Part:
 
     @cached_property
     def evals(self) -> list[Eval]:
-        """Evaluations with a finite figure."""
+        """Evaluations with a finite value."""
         known = [e for e in self.segment.evals if e.val is not None]
         return [e for e in known if math.isfinite(e.val or 0.0)]
 
@@ -66,14 +66,14 @@ class Part:
 
     @cached_property
     def losses(self) -> tuple[Column, Column, Column]:
-        """Iterations, losses and lines where the loss is a number."""
+        """Iterations, losses and line numbers of the rows with a finite loss."""
         loss = self.column("loss")
         known = np.isfinite(loss)
         return self.column("iter")[known], loss[known], self.column("line")[known]
 
     @cached_property
     def loss_sigma(self) -> float | None:
-        """The noise of one printed loss, from the differences of neighbours."""
+        """The standard deviation of a printed loss, from the differences of adjacent losses."""
         losses = self.losses[1]
         if len(losses) < 8:
             return None
@@ -81,7 +81,7 @@ class Part:
 
     @cached_property
     def val_se(self) -> float | None:
-        """The standard error of an evaluation: printed, or from the noise of a batch."""
+        """The standard error of an evaluation: printed, or computed from the noise of a batch."""
         printed = [e.val_se for e in self.evals if e.val_se is not None]
         if printed:
             return median(printed)
@@ -110,7 +110,7 @@ class Part:
 
     @cached_property
     def error(self) -> Event | None:
-        """What ended the process, if it was an error and not the plan."""
+        """The error that ended the process, if there was one."""
         after = self.segment.last_line or 0
         names = ("error", "oom", "interrupted", "traceback")
         events = [e for e in self.segment.events if e.name in names and e.line > after]
@@ -119,7 +119,7 @@ class Part:
 
     @cached_property
     def has_ended(self) -> bool:
-        """Did the run come to its planned end? A log that was cut says nothing about it."""
+        """Did the run reach its planned end? A truncated log does not show that."""
         if not self.is_finished or self.error is not None:
             return False
         if self.segment.end.get("reason") in ("finished", "target"):
@@ -138,7 +138,7 @@ class Part:
             return stated
         dataset = self.setting("dataset")
         if dataset == "shakespeare_char" and self.fact("vocab_size") not in (None, 65.0):
-            return None  # somebody's own text under a known name
+            return None  # the user's own text under a known name
         return KNOWN_DATASETS.get(dataset) if isinstance(dataset, str) else None
 
     @property
@@ -156,7 +156,7 @@ class Part:
         return sum(self.timing.ledger.phases.get(name, 0.0) for name in names)
 
     def time_since_ms(self, iteration: int) -> float:
-        """What the ordinary iterations after this one took."""
+        """The time of the ordinary iterations after this one."""
         last, normal = self.segment.last_iter, self.timing.normal_ms
         return max(0, last - iteration) * normal if last is not None and normal else 0.0
 
@@ -169,7 +169,7 @@ class Part:
         return [line] if line else []
 
     def learning_rate_at(self, iteration: int) -> float | None:
-        """As printed, or by nanoGPT's schedule if the settings are there."""
+        """The printed learning rate, or that of nanoGPT's schedule if the settings are known."""
         printed = self.column("lr")
         rows = np.flatnonzero(np.isfinite(printed) & (self.column("iter") <= iteration))
         if len(rows):
@@ -183,7 +183,7 @@ class Part:
             return peak
         if warmup is None or decay is None or low is None:
             return None
-        # Imported here because few logs get this far, and it loads all settings of `train`.
+        # Imported here because it loads all settings of `train`, and few logs need it.
         from stepglass.settings.lr_schedule import cosine_lr  # noqa: PLC0415
 
         return cosine_lr(iteration, peak=peak, low=low, warmup_iters=warmup, decay_iters=decay)
@@ -191,7 +191,7 @@ class Part:
 
 @dataclass
 class Study:
-    """A log and all that follows from it."""
+    """A log and the analysis of its segments."""
 
     log: Log
     device: str | None
@@ -225,8 +225,8 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
 
 
 def _is_unsure(time: Timing, surest: Timing) -> bool:
-    """Are its iterations so slow that they may all be boundaries? Then another segment's ordinary
-    iteration is the measure."""
+    """Are the iterations so few and slow that all may include an evaluation? Then the ordinary
+    iteration of another segment is used."""
     if surest.normal_ms is None or time is surest:
         return False
     if time.normal_ms is None:

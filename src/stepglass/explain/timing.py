@@ -1,6 +1,6 @@
-"""What is known about a segment's time: an ordinary iteration, the slow ones, and a ledger.
+"""The time analysis of a segment: the ordinary iteration, slow iterations, and a ledger.
 
-All times are milliseconds. What is not known is None.
+All times are in milliseconds. Unknown values are None.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class Spike(NamedTuple):
     time_ms: float
     excess_ms: float
     cause: str  # warmup, eval, checkpoint, unexplained; joined with +
-    stall_ms: float = 0.0  # of the excess, what nothing explains
-    weight: float = 1.0  # how many it stands for, where a log has more than can be kept
+    stall_ms: float = 0.0  # the unexplained part of the excess
+    weight: float = 1.0  # how many slow iterations it represents, if others were dropped
 
 
 @dataclass
@@ -35,27 +35,27 @@ class Ledger:
 
 @dataclass
 class Timing:
-    """What was found out about one segment."""
+    """The time analysis of one segment."""
 
     normal_ms: float | None = None
     sigma_ms: float | None = None
     spikes: list[Spike] = field(default_factory=list)
     eval_ms: float | None = None  # a typical evaluation alone
     save_ms: float | None = None  # a typical checkpoint alone
-    boundary_ms: float | None = None  # a typical excess at a boundary, whatever is in it
+    boundary_ms: float | None = None  # a typical excess at a boundary, for any cause
     warmup_ms: float | None = None
     split_by: str | None = None  # timestamps, contrast, printed
     eval_interval: int | None = None
-    has_inferred_evals: bool = False  # no evaluation was printed where the time says there was one
+    has_inferred_evals: bool = False  # some evaluations are known only from slow times
     ordinary: Mask = field(default_factory=lambda: np.zeros(0, bool))
     times: Column = field(default_factory=lambda: np.zeros(0))
-    stamped_ms: float | None = None  # an ordinary iteration by the timestamps
+    stamped_ms: float | None = None  # an ordinary iteration, from timestamps
     num_iters: int | None = None  # iterations from the first printed to the last
     ledger: Ledger | None = None
 
     @cached_property
     def has_saves(self) -> bool:
-        """Does a slow iteration include a checkpoint? Valid once all spikes are known."""
+        """Does a slow iteration include a checkpoint? Valid only when all spikes are known."""
         return any("checkpoint" in spike.cause for spike in self.spikes)
 
     def spikes_of(self, cause: str) -> list[Spike]:

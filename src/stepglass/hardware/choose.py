@@ -1,6 +1,6 @@
-"""Which device, which number format, whether to compile, how many replicas.
+"""Chooses the device, the number format, the number of replicas, and whether to compile.
 
-Every choice that the user did not make comes back with its reason, to be printed.
+Every choice is returned together with its reason, so that it can be printed.
 """
 
 import importlib.util
@@ -18,18 +18,19 @@ from stepglass.hardware.device import Device
 from stepglass.measure.console_lines import device_line, dtype_line
 from stepglass.settings.train import TrainConfig
 
-# Seconds of warm-up, and the share of an iteration that compiling saves. The CPU's are measured
-# (docs/recipes.md). The GPU's are what others report; they were never measured here.
+# The time to compile in seconds, and the share of an iteration that compiling saves. The values for
+# a CPU are measured (docs/recipes.md). Those for a GPU are from other people's reports; we have not
+# measured them.
 COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
 USUAL_MFU = 0.4
 # Replicas are used only if they keep at least this share of the cores busy on average.
 BUSY_CORES = 0.75
-MAX_GRADIENT_BYTES = 1 << 30  # what the gradients of all replicas together may take
+MAX_GRADIENT_BYTES = 1 << 30  # for the gradients of all replicas together
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def pick_type(asked: str) -> tuple[str, str]:
-    """The device to use and the reason: what was asked for, else the fastest that is there."""
+    """The device to use and the reason: the one that the user asked for, or the fastest one."""
     kind = asked.partition(":")[0]
     if asked == "auto":
         if torch.cuda.is_available():
@@ -63,7 +64,8 @@ def pick_type(asked: str) -> tuple[str, str]:
 
 
 def pick_dtype(kind: str, asked: str) -> tuple[torch.dtype, str]:
-    """The format of matrix work: bfloat16 where the hardware has it, float32 elsewhere."""
+    """The number format of matrix products and the reason. By default this is bfloat16 or float16
+    on a CUDA GPU, and float32 on other devices."""
     has_bf16 = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     if asked != "auto":
         if asked == "bfloat16" and kind == "cuda" and not has_bf16:
@@ -85,7 +87,8 @@ def pick_dtype(kind: str, asked: str) -> tuple[torch.dtype, str]:
 def pick_compile(
     kind: str, asked: bool | str, run_flops: float, peak_flops: float | None
 ) -> tuple[bool, str]:
-    """torch.compile pays where what it saves in the run outlasts its warm-up."""
+    """Whether to use torch.compile, and the reason. It pays if it saves more time in the run than
+    compiling takes."""
     if asked != "auto":
         return bool(asked), "asked for"
     if kind == "mps":
@@ -105,14 +108,15 @@ def pick_compile(
 
 
 def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int, str]:
-    """A replica of the model on every core, if few cores would be left without rows."""
+    """The number of replicas and the reason. There is one replica per core, if the rows of a batch
+    keep most cores busy."""
     threads = device.threads
     if device.type != "cpu":
         return 1, "one device"
     if sys.platform != "linux":
         return 1, "not tried on this system"
     if torch.cuda.is_available():
-        return 1, "not tried beside a GPU"  # a fork does not take CUDA along
+        return 1, "not tried beside a GPU"  # CUDA does not work in a forked process
     if threads == 1:
         return 1, "one thread"
     if device.dtype is not torch.float32:
@@ -125,11 +129,11 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
     most = MAX_GRADIENT_BYTES if available is None else min(MAX_GRADIENT_BYTES, available // 4)
     if 4 * number * num_params > most:
         return 1, f"their gradients would take {units.size(4 * number * num_params)}"
-    return number, f"one a core, {rows} of {batch_size} sequences each"
+    return number, f"one per core, {rows} of {batch_size} sequences each"
 
 
 def pick_device(cfg: TrainConfig) -> Device:
-    """Decide on device and dtype, with reasons."""
+    """Choose device and dtype. Compiling and replicas are decided later, by `choose_speed`."""
     processes = os.environ.get("WORLD_SIZE", "1")  # torchrun sets it
     if processes.isdecimal() and int(processes) > 1:
         raise DeviceError(
@@ -139,7 +143,7 @@ def pick_device(cfg: TrainConfig) -> Device:
     asked, device_reason = pick_type(cfg.device)
     torch_device = torch.device(asked)
     if torch_device.type == "cuda" and torch_device.index is not None:
-        torch.cuda.set_device(torch_device)  # events, generators and waits follow the current one
+        torch.cuda.set_device(torch_device)  # events, generators and waits use the current device
     dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
     name = device_name(torch_device)
     dtype_name = str(dtype).removeprefix("torch.")
@@ -148,8 +152,8 @@ def pick_device(cfg: TrainConfig) -> Device:
         name,
         dtype,
         threads=torch.get_num_threads(),
-        compile=False,  # until it is known how long the run will be
-        replicas=1,  # until it is known how large the model is
+        compile=False,  # decided when the length of the run is known
+        replicas=1,  # decided when the size of the model is known
         reasons=(
             device_line(asked, name, device_reason),
             dtype_line(dtype_name, dtype_reason),
@@ -158,7 +162,7 @@ def pick_device(cfg: TrainConfig) -> Device:
 
 
 def device_name(device: torch.device) -> str:
-    """The name the device table knows it by; for a CPU, what matters here: cores and threads."""
+    """The name of a device in the device table. For a CPU, the number of cores and threads."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     if device.type == "mps":

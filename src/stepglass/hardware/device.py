@@ -1,7 +1,7 @@
-"""Where the model runs: what the trainer needs from a CPU, a CUDA GPU or an Apple GPU.
+"""The device that the model runs on: a CPU, a CUDA GPU or an Apple GPU.
 
-`choose.py` decides which device it is. The code for CUDA and MPS is thin on purpose:
-docs/unverified.md lists what was never run on one.
+`choose.py` decides which device is used. The code for CUDA and MPS is kept short on purpose,
+because parts of it were never run on such a device: docs/unverified.md lists them.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from stepglass.hardware.host_copy import Copy, CudaCopy, SharedCopy
 
 @dataclass(frozen=True)
 class Device:
-    """Where and how the model runs."""
+    """A device, and how the model runs on it."""
 
     torch_device: torch.device
     name: str
@@ -28,7 +28,7 @@ class Device:
     threads: int  # of a CPU
     compile: bool
     replicas: int  # of the model, each with its own rows of a batch
-    reasons: tuple[str, ...]  # one sentence for each choice
+    reasons: tuple[str, ...]  # one line per choice
 
     @property
     def type(self) -> str:
@@ -36,17 +36,18 @@ class Device:
 
     @property
     def is_async(self) -> bool:
-        """True if work is queued and done later, and the clock can place marks in the queue."""
+        """True if the device queues its work and the clock can put marks into the queue."""
         return self.type == "cuda"
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Matrix work in `dtype`; master weights stay float32."""
+        """Context manager: matrix products use `dtype`, weights stay float32."""
         if self.dtype is torch.float32:
             return nullcontext()
         return torch.autocast(self.type, dtype=self.dtype)
 
     def grad_scaler(self) -> torch.amp.GradScaler:
-        """float16 underflows without loss scaling; with other formats the scaler does nothing."""
+        """A loss scaler. Without it, float16 gradients underflow. With other formats it does
+        nothing."""
         return torch.amp.GradScaler(self.type, enabled=self.dtype is torch.float16)
 
     def send(self, host: Tensor) -> Tensor:
@@ -56,8 +57,8 @@ class Device:
         return host.to(self.torch_device)
 
     def fetch_later(self, value: Tensor) -> Tensor:
-        """Start copying a small tensor to the host. Read it only once the lap it belongs to is
-        settled: `.item()` on the device's own tensor would wait for everything queued since.
+        """Start to copy a small tensor to the host. Read the copy only after its lap is settled.
+        (`.item()` on the tensor itself would wait for all work that was queued since.)
         """
         if self.type != "cuda":
             return value
@@ -65,10 +66,10 @@ class Device:
         return host.copy_(value, non_blocking=True)
 
     def host_buffer(self, num_bytes: int) -> Tensor:
-        """Host memory that is already touched, so that no later copy waits for its pages."""
+        """Host memory whose pages are already mapped, so that later copies are fast."""
         if self.type == "cuda":
             return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
-        # Not from the heap: a block of this size in its middle would make it grow by more.
+        # Do not use the heap: a large block in its middle would make the heap grow even more.
         private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
         pages = mmap.mmap(-1, max(num_bytes, 1), **private)
         array = np.frombuffer(pages, dtype=np.uint8)[:num_bytes]
@@ -76,8 +77,8 @@ class Device:
         return torch.from_numpy(array)
 
     def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> Copy:
-        """Begin to copy (target on the host, source) pairs. Weights change only at the end of an
-        update, so the copy may go on beside the forward and backward pass of the next one."""
+        """Start to copy pairs of (target on the host, source). Weights change only at the end of an
+        update, so the copy can go on during the next forward and backward pass."""
         if self.type == "cuda":
             return CudaCopy(pairs)
         if self.type == "cpu":
@@ -87,8 +88,8 @@ class Device:
         return Copy()
 
     def finish_queue(self) -> None:
-        """Wait for a device that queues work but has no marks for the clock, so that its time is
-        charged to the right phase."""
+        """Wait for a device that queues its work but has no marks for the clock (MPS), so that its
+        time counts for the right phase."""
         if self.type == "mps":
             torch.mps.synchronize()
 
@@ -98,13 +99,13 @@ class Device:
             torch.cuda.synchronize()
 
     def available_bytes(self) -> int | None:
-        """Memory that a model could still have, or None where it is unknown."""
+        """Free memory for a model, or None if it is unknown."""
         if self.type == "cuda":
             return int(torch.cuda.mem_get_info(self.torch_device)[0])
         return memory.available_host_bytes()
 
     def used_bytes(self) -> int | None:
-        """Memory this process has: what torch holds on a GPU, what is resident on a CPU."""
+        """Memory that this process uses: reserved by torch on a GPU, resident on a CPU."""
         if self.type == "cuda":
             return int(torch.cuda.memory_reserved(self.torch_device))
         if self.type == "mps":
@@ -113,7 +114,7 @@ class Device:
 
 
 class CudaTimer:
-    """CUDA events as the clock's marks: recorded at phase edges, read when passed, used again."""
+    """Uses CUDA events as marks for the clock. Events are reused."""
 
     def __init__(self) -> None:
         self._free = [self._new() for _ in range(64)]

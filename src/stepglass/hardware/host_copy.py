@@ -1,7 +1,7 @@
-"""Copies of a run's tensors to the host, made beside training.
+"""Copies the tensors of a run to the host while training goes on.
 
-Weights change only at the end of an update. A copy may therefore go on while the next update's
-gradients are computed, as long as it is protected from the change at its end.
+Weights change only at the end of an update. So a copy can go on while the gradients of the next
+update are computed. It must be complete before the weights change.
 """
 
 import threading
@@ -13,22 +13,22 @@ import torch
 from torch import Tensor
 
 PIECE = 4 << 20
-WORTH_A_THREAD = 32 << 20  # a smaller copy takes less time than a thread would cost the next step
+WORTH_A_THREAD = 32 << 20  # for a smaller copy, a thread would slow the next step by more time
 
 
 class Copy:
-    """A copy to the host that is done."""
+    """A copy to the host. This base class is for a copy that is already complete."""
 
     def protect(self) -> None:
-        """Call before the sources change, and the copy will not see it."""
+        """Call this before the sources change, so that the change does not get into the copy."""
 
     def wait(self) -> None:
-        """Wait until the targets hold everything."""
+        """Wait until the copy is complete."""
 
 
 class SharedCopy(Copy):
-    """A copy from memory to memory, in pieces. A thread works through them while training goes on;
-    if training needs the weights back sooner, it helps."""
+    """A copy within main memory, in pieces. A thread copies them while training goes on. If
+    training has to wait for the copy, the training thread copies pieces as well."""
 
     def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
         self._pieces = deque(
@@ -55,7 +55,7 @@ class SharedCopy(Copy):
                 break
             try:
                 part = slice(start, start + PIECE)
-                np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # without Python's lock
+                np.copyto(as_bytes(target)[part], as_bytes(source)[part])  # releases the GIL
             except Exception as error:  # noqa: BLE001 - raised by `wait`
                 self._error = error
             with self._lock:
@@ -74,13 +74,13 @@ class SharedCopy(Copy):
 
 
 def as_bytes(tensor: Tensor) -> "np.ndarray[Any, Any]":
-    """The bytes of a contiguous tensor on the host, not copied."""
+    """The bytes of a contiguous tensor on the host, without a copy."""
     return tensor.detach().view(-1).view(torch.uint8).numpy()
 
 
 class CudaCopy(Copy):
-    """A copy on a stream of its own, while the next forward and backward pass run. Before the
-    weights change it holds the device back, not the host."""
+    """A copy on a separate CUDA stream during the next forward and backward pass. `protect` makes
+    the device wait for the copy, but not the host."""
 
     def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

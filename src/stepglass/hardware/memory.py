@@ -1,11 +1,11 @@
-"""Main memory: what this process has, and what it could still have."""
+"""Main memory: how much this process uses, and how much is available."""
 
 import os
 from pathlib import Path
 
 
 def resident_bytes() -> int | None:
-    """Main memory of this process, or None off Linux."""
+    """Main memory that this process uses, or None if not on Linux."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -14,8 +14,8 @@ def resident_bytes() -> int | None:
 
 
 def available_host_bytes() -> int | None:
-    """Memory that this process could still have, or None off Linux: the machine's, or that of its
-    container if it is less."""
+    """Memory that is available to this process, or None if not on Linux: that of the machine, or of
+    the container if it is less."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         available = next(int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable:"))
@@ -26,8 +26,8 @@ def available_host_bytes() -> int | None:
         limit = int((group / "memory.max").read_text())
         used = int((group / "memory.current").read_text())
         kinds = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        # The page cache makes way. Shared memory is counted in it, and does not.
+        # The kernel can free the page cache, but not shared memory, which is counted as cache.
         cache = int(kinds["file"]) - int(kinds.get("shmem", 0))
         return min(available, limit - used + cache)
-    except (OSError, ValueError, KeyError):  # no container, or no limit
+    except (OSError, ValueError, KeyError):  # not in a container, or no memory limit
         return available

@@ -1,4 +1,4 @@
-"""The most FLOP/s a device can do: the number that an MFU divides by."""
+"""The peak FLOP/s of a device, which is the denominator of the MFU."""
 
 import time
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from stepglass import units
 from stepglass.hardware.device import Device
 from stepglass.measure import devices
 
-PEAK_BUDGET_S = 0.25  # spent on measuring the peak
-PEAK_SIZE = 1024  # of the square matrices it is measured with
+PEAK_BUDGET_S = 0.25  # time for measuring the peak
+PEAK_SIZE = 1024  # size of the square matrices for measuring the peak
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The most FLOP/s the device can do in a dtype, and where that number comes from."""
+    """The peak FLOP/s of a device for a dtype, and the source of this number."""
 
     flops_per_s: float | None
     source: str
 
 
 def measured_again(old: Peak, device: Device) -> Peak:
-    """The peak measured once more, if that is higher: a step faster than the peak proves that the
-    machine was busy when it was measured."""
+    """Measure the peak again, and return the higher value. Call this if a step was faster than the
+    peak: then the machine was busy during the first measurement."""
     new = find_peak(device)
     if new.flops_per_s is None or (old.flops_per_s or 0) >= new.flops_per_s:
         return old
@@ -31,10 +31,11 @@ def measured_again(old: Peak, device: Device) -> Peak:
 
 
 def find_peak(device: Device) -> Peak:
-    """From the table for a GPU it knows; measured on a CPU; unknown elsewhere. Never a guess."""
+    """The peak of a device. It is measured on a CPU, and taken from the device table for a GPU. If
+    the table does not have it, it is unknown, never guessed."""
     if device.type == "cpu":
         before = torch.get_num_threads()
-        torch.set_num_threads(device.threads)  # also where replicas have one each
+        torch.set_num_threads(device.threads)  # all threads, even if each replica uses only one
         measured = measure_matmul(device.torch_device, device.dtype)
         torch.set_num_threads(before)
         return Peak(
@@ -58,14 +59,15 @@ def find_peak(device: Device) -> Peak:
 def measure_matmul(
     device: torch.device, dtype: torch.dtype, budget_s: float | None = None
 ) -> float:
-    """FLOP/s of a square matrix product, the best of several: the highest rate any model can
-    reach here.
+    """FLOP/s of a square matrix product, the best of several. No model can be faster on this
+    machine.
     """
     size = 256
-    a = torch.ones(size, size, device=device, dtype=dtype)  # no random numbers: training draws them
+    # No random numbers: drawing some would change those that training gets.
+    a = torch.ones(size, size, device=device, dtype=dtype)
     start = time.perf_counter()
     torch.mm(a, a)
-    if time.perf_counter() - start < 0.005:  # the machine does not emulate the format
+    if time.perf_counter() - start < 0.005:  # fast, so the machine supports the format in hardware
         size = PEAK_SIZE
         a = torch.ones(size, size, device=device, dtype=dtype)
     best = float("inf")

@@ -1,4 +1,4 @@
-"""The CPU and its math kernels: all that decides how a run rounds."""
+"""The CPU and its math kernels: everything that affects rounding."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-# With these variables people choose other kernels than the libraries would.
+# Environment variables that make the math libraries use other kernels.
 KERNEL_VARIABLES = (
     "ATEN_CPU_CAPABILITY",
     "MKL_ENABLE_INSTRUCTIONS",
@@ -20,7 +20,7 @@ KERNEL_VARIABLES = (
 
 @cache
 def processor_facts() -> dict[str, str]:
-    """All that decides how a CPU rounds: which one it is, and which kernels are chosen for it."""
+    """Everything that affects rounding on a CPU: its model, and the kernels that are used on it."""
     libraries = re.findall(
         r"Math Kernel Library Version [\d.]+|MKL-DNN v[\d.]+|BLAS_INFO=\w+", torch.__config__.show()
     )
@@ -33,7 +33,8 @@ def processor_facts() -> dict[str, str]:
 
 
 def processor_name() -> str:
-    """The CPU's name with family, model and stepping: one name is used for several generations."""
+    """The CPU's name with family, model and stepping, because several generations of CPUs can have
+    the same name."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

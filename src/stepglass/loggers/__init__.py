@@ -1,1 +1,1 @@
-"""TensorBoard, wandb and trackio, fed by the run log."""
+"""Loggers for TensorBoard, wandb and trackio. They get their numbers from the run log."""

@@ -1,8 +1,8 @@
-"""Between a run and the loggers it writes to: a queue and a thread for each of them.
+"""A queue and a thread between the run and each of its loggers.
 
-The records come from the run log's writer. No step waits for a logger's disk or network, and no
-logger waits for another. A logger that fails is dropped, and the run goes on: run.jsonl has every
-number.
+The records come from the run log's writer. Training does not wait for a logger's disk or network,
+and loggers do not wait for each other. If a logger fails, it gets no more records and the run goes
+on. run.jsonl still has every number.
 """
 
 import queue
@@ -13,20 +13,20 @@ from collections.abc import Callable
 from stepglass.loggers.logger import Logger, failure_text
 from stepglass.measure.records import RunRecord
 
-CLOSE_S = 30.0  # how long the end of a run waits for what is not sent yet
-PATIENCE_S = 1.0  # a wait longer than this is announced
-MAX_BEHIND = 50_000  # records: some 100 MB
+CLOSE_S = 30.0  # how long a run waits at its end for records that are not sent yet
+PATIENCE_S = 1.0  # a longer wait is announced to the user
+MAX_BEHIND = 50_000  # records in the queue: about 100 MB
 
 
 class LoggerFeed:
-    """Hands records to one logger from a thread of its own.
+    """Passes records to one logger in a separate thread.
 
-    The thread is a daemon: a logger that hangs does not keep the process from ending.
+    The thread is a daemon, so a logger that hangs does not prevent the process from ending.
     """
 
     def __init__(self, name: str, logger: Logger) -> None:
         self.name = name
-        self.failure: str | None = None  # the first one; the logger gets nothing after it
+        self.failure: str | None = None  # the first error; after it the logger gets no records
         self._logger = logger
         self._queue: queue.SimpleQueue[list[RunRecord] | None] = queue.SimpleQueue()
         self._num_put = self._num_taken = 0  # each is changed by one thread only
@@ -34,7 +34,7 @@ class LoggerFeed:
         self._thread.start()
 
     def put(self, records: list[RunRecord]) -> None:
-        """Queue records; returns at once. They must not be changed afterwards."""
+        """Queue records and return at once. The records must not be changed afterwards."""
         if self.failure is not None:
             return
         if self._num_put - self._num_taken > MAX_BEHIND:
@@ -44,12 +44,12 @@ class LoggerFeed:
         self._queue.put(records)
 
     def end(self) -> None:
-        """Have the thread finish what is queued: no more records will come."""
+        """Tell the thread to write the queued records and then close the logger."""
         self._queue.put(None)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until everything is handed over and the logger is closed. Returns False if that
-        takes longer."""
+        """Wait until all records are written and the logger is closed. Returns False after a
+        timeout."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -61,7 +61,7 @@ class LoggerFeed:
             while self.failure is None and (records := self._queue.get()) is not None:
                 self._num_taken += len(records)
                 self._logger.write(records)
-        except Exception as error:  # noqa: BLE001 - whatever it is, training goes on
+        except Exception as error:  # noqa: BLE001 - training goes on after any error
             self._fail(failure_text(error))
         try:
             self._logger.close()
@@ -75,7 +75,7 @@ class LoggerFeed:
 def close_feeds(
     feeds: list[LoggerFeed], say: Callable[[str], None], timeout_s: float = CLOSE_S
 ) -> None:
-    """End all loggers at once, and wait for them, at most `timeout_s` in all."""
+    """End all loggers at the same time, and wait for them, at most `timeout_s` in total."""
     until = time.monotonic() + timeout_s
     for feed in feeds:
         feed.end()

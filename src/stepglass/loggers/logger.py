@@ -1,12 +1,12 @@
-"""What a logger is, what it is told about a run, and the package it needs.
+"""The interface of a logger, the data it gets about a run, and the package it needs.
 
-A logger is a module of this folder with three names:
+A logger is a module in this folder that defines three names:
 
     PACKAGE = OptionalPackage("wandb", module="wandb", needed="init")
     HINT = "type `wandb login`"          # what to do if it cannot be started
     def start(run: LoggedRun) -> Logger  # open it for a run
 
-and one word in settings/log_to.py, where `LOGGERS` lists the modules that `--log_to` may name.
+Its name must also be in `LOGGERS` in settings/log_to.py, the list of values for `--log_to`.
 """
 
 import importlib
@@ -19,7 +19,8 @@ from stepglass.measure.records import RunRecord
 
 
 class Logger(Protocol):
-    """A place that numbers go to. It may be slow and may raise: a `LoggerFeed` protects the run."""
+    """Writes records to a service. It may be slow and may raise, because a `LoggerFeed` runs it in
+    a separate thread."""
 
     def write(self, records: list[RunRecord]) -> None: ...
 
@@ -28,7 +29,7 @@ class Logger(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedRun:
-    """What a logger is told about a run."""
+    """The data that a logger gets about a run."""
 
     run_dir: Path
     project: str
@@ -39,19 +40,19 @@ class LoggedRun:
 
 @dataclass(frozen=True)
 class OptionalPackage:
-    """A package that is imported when it is asked for."""
+    """A package that is imported only if it is used."""
 
-    name: str  # as pip knows it, and as the extra of ours that installs it
+    name: str  # the name for pip, and of the extra that installs it
     module: str
-    # A name that the module must have: wandb leaves a folder ./wandb behind, which Python takes for
-    # an empty package where the real one is missing.
+    # A name that the module must define. wandb creates a folder ./wandb, and if wandb itself is not
+    # installed, Python would import that folder as an empty package.
     needed: str
 
     def load(self) -> Any:
-        """The module, or an error that says what to type."""
+        """Import the module. Raises ConfigError that says what to type."""
         try:
             found = importlib.import_module(self.module)
-        except Exception as error:  # a package may fail in every way there is
+        except Exception as error:  # importing a package may raise any exception
             if not self._is_missing(error):
                 raise ConfigError(
                     f"logging to {self.name}: its package cannot be imported: {failure_text(error)}"
@@ -65,13 +66,13 @@ class OptionalPackage:
         return found
 
     def _is_missing(self, error: Exception) -> bool:
-        """Is it this package that was not found, and not one that it needs?"""
+        """True if this package was not found; False if one of its dependencies was not found."""
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         return missing is not None and missing.split(".")[0] == self.name
 
 
 def failure_text(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """The text of an error, in one line."""
     if isinstance(error, OSError):
         return os_reason(error)
     if isinstance(error, ConfigError):

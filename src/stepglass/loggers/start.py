@@ -1,4 +1,4 @@
-"""From a `log_to` setting to loggers that run, each behind a feed of its own."""
+"""Starts the loggers of the `log_to` setting, each with its own feed."""
 
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +10,7 @@ from stepglass.loggers.logger import LoggedRun, failure_text
 
 
 def logger_module(name: str) -> Any:
-    """The module of a logger that `log_to` names; logger.py says what it has to hold."""
+    """The module of a logger in `log_to`. logger.py says what it must define."""
     return import_module(f"stepglass.loggers.{name}")
 
 
@@ -28,8 +28,8 @@ def start(
     config: dict[str, Any],
     log_interval: int,
 ) -> list[LoggerFeed]:
-    """The loggers, each with its thread. What cannot be started is an error: nobody should find
-    out after the run that nothing was sent.
+    """Start the loggers, each with its own thread. Raises ConfigError if one cannot be started, so
+    that the user does not find out only after the run that nothing was sent.
     """
     run = LoggedRun(
         run_dir=run_dir, project=project, name=run_name, config=config, log_interval=log_interval

@@ -1,4 +1,4 @@
-"""The numbers that loggers get, by tag, and when each was made. docs/loggers.md lists the tags."""
+"""The numbers for loggers, by tag, and the time of each. docs/loggers.md lists the tags."""
 
 import math
 import time
@@ -21,8 +21,8 @@ ROW_GAP_MS = 100.0
 
 
 def scalars(record: RunRecord, last_iter: IterRecord | None = None) -> dict[str, float]:
-    """The numbers in a record, by tag. An evaluation has nanoGPT's wandb keys; their `lr` and `mfu`
-    are those of `last_iter`, the iteration before it.
+    """The numbers in a record, by tag. An evaluation has the same keys as in nanoGPT's wandb log;
+    its `lr` and `mfu` come from `last_iter`, the iteration before it.
     """
     match record:
         case IterRecord():
@@ -68,7 +68,8 @@ def _of_iteration(record: IterRecord) -> dict[str, Any]:
 
 
 def _finite_only(values: Any) -> dict[str, float]:
-    """The values that are numbers. Those of a log that is converted later may be anything."""
+    """Only the values that are finite numbers. In a log that was read from a file, values may have
+    any type."""
     pairs = values.items() if isinstance(values, dict) else ()
     return {name: known for name, value in pairs if (known := finite(value)) is not None}
 
@@ -79,23 +80,24 @@ def _percent(share: Any) -> float | None:
 
 
 class TimeOfDay:
-    """When a record was made. The log has one time of day for each process, and durations after it:
-    iterations follow each other without a gap, from the moment the process's clock started.
+    """Computes the time of day of each record. The log has only one time of day per process, when
+    it started, and durations after that. Iterations follow each other without gaps, so the
+    durations can be added up.
     """
 
     def __init__(self) -> None:
         self._last_iter_at = time.time()
-        self._since_s = 0.0  # in the window of the iteration that is still going on
+        self._since_s = 0.0  # seconds since the last iteration ended
 
     def of(self, record: RunRecord) -> float:
-        """Call with every record, in order."""
+        """The time of a record. Call this with every record, in order."""
         match record:
             case StartRecord():
                 self._last_iter_at = finite(record.time) or self._last_iter_at
                 self._since_s = 0.0
             case EventRecord(name=WarmUpEvent.event_name, detail=dict() as detail):
-                # The window of iteration 0 includes the start-up, which was over when the log's
-                # time was read.
+                # The window of iteration 0 includes the start-up, but the time of day in the log
+                # was read after the start-up.
                 startup_ms = finite(WarmUpEvent.from_dict(detail).startup_ms) or 0.0
                 self._last_iter_at -= startup_ms / 1000
             case IterRecord():
@@ -107,9 +109,9 @@ class TimeOfDay:
 
 
 class ShownRows:
-    """What goes to wandb and trackio: every evaluation and checkpoint, and the iterations that are
-    printed, but at most ten a second. A row costs wandb a third of a millisecond in the process
-    that trains, and its charts show no more.
+    """Selects the rows for wandb and trackio: every evaluation and checkpoint, and the printed
+    iterations, but at most ten per second. A row takes wandb a third of a millisecond in the
+    training process, and its charts would not show more rows.
     """
 
     def __init__(self, log_interval: int) -> None:

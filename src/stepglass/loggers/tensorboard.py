@@ -1,4 +1,4 @@
-"""TensorBoard."""
+"""Logs to TensorBoard."""
 
 import importlib
 import os
@@ -22,10 +22,10 @@ def start(run: LoggedRun) -> "TensorBoard":
 
 
 class TensorBoard:
-    """Event files in a folder: a new one for each process, side by side.
+    """Writes event files to a folder, a new file for each process.
 
-    TensorBoard's own record format and protocol buffers. Its EventFileWriter is not used: that
-    imports TensorFlow where it is installed, and a second thread makes it half as fast.
+    It uses TensorBoard's own record format and protocol buffers, but not its EventFileWriter. That
+    class imports TensorFlow if it is installed, and its extra thread makes it half as fast.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class TensorBoard:
         for record in records:
             wall_time = self._time.of(record)
             values = scalars(record)
-            values.pop("iter", None)  # a chart of it would be a straight line
+            values.pop("iter", None)  # its chart would only be a straight line
             if values:
                 points = [
                     self._summary.Value(tag=tag, simple_value=value)

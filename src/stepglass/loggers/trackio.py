@@ -1,4 +1,4 @@
-"""Trackio."""
+"""Logs to Trackio."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def start(run: LoggedRun) -> "Trackio":
 
 
 class Trackio:
-    """A run in trackio, which has the same functions as wandb."""
+    """A run in trackio, whose functions are the same as wandb's."""
 
     def __init__(self, project: str, name: str, config: dict[str, Any], log_interval: int) -> None:
         self._run = PACKAGE.load().init(project=project, name=name, config=config)

@@ -1,4 +1,4 @@
-"""Weights & Biases."""
+"""Logs to Weights & Biases."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ def start(run: LoggedRun) -> "Wandb":
 
 
 class Wandb:
-    """A run on wandb, as nanoGPT makes it."""
+    """A run in wandb, set up as nanoGPT does it."""
 
     def __init__(self, project: str, name: str, config: dict[str, Any], log_interval: int) -> None:
         settings = {
-            "console": "off",  # its copy of the output would be made by the thread that trains
-            "finish_timeout": CLOSE_S - 5,  # it gives up first, and says how to send the rest
+            "console": "off",  # otherwise the training thread would copy the output for wandb
+            "finish_timeout": CLOSE_S - 5,  # wandb gives up before us and says how to sync the rest
             "finish_timeout_raises": True,
         }
         self._run = PACKAGE.load().init(
@@ -33,7 +33,8 @@ class Wandb:
 
     def write(self, records: list[RunRecord]) -> None:
         for step, values in self._rows.of(records):
-            # Steps must not go back: a checkpoint is logged once it is written, some steps late.
+            # wandb requires steps that never decrease. A checkpoint is logged when it is written,
+            # which is some steps later.
             self._last_step = max(self._last_step, step)
             self._run.log(values, step=self._last_step)
         ends = [record.reason for record in records if isinstance(record, EndRecord)]

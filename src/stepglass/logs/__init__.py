@@ -1,1 +1,1 @@
-"""Reading training logs, whoever wrote them: one module a format, text to the run log's records."""
+"""Reads training logs of many trainers: one module per format turns text into run-log records."""

@@ -1,4 +1,4 @@
-"""Progress bars of tqdm, which many trainers draw, and the clocks and rates on them.
+"""Reads tqdm progress bars, which many trainers print: step, elapsed time and rate.
 
 100%|██████████| 200/200 [03:45<00:00,  1.13s/it]
 """
@@ -18,7 +18,7 @@ LABEL = re.compile(r"([A-Za-z][^\[\]:|]{0,80}):\s*$")
 
 @dataclass(frozen=True)
 class Bar:
-    """What a tqdm bar shows. Its rate is smoothed over the last few updates."""
+    """The contents of a tqdm bar. tqdm smooths the rate over the last few updates."""
 
     label: str
     n: int
@@ -54,7 +54,7 @@ def bars(text: str) -> list[Bar]:
 
 
 def rate_per_s(rate: str | None, unit: str) -> float | None:
-    """Iterations a second, whichever way round it was printed."""
+    """Iterations per second. tqdm prints either that or seconds per iteration."""
     value = number(rate)
     if value is None or unit == "it/s":
         return value

@@ -1,11 +1,11 @@
-"""Whose log is it? Every reader gets the first lines; the one that understands most reads on.
+"""Detects the format of a log. All readers try the first lines; the best one reads the rest.
 
-    log = read_log(file, name)  # a file opened for bytes
+    log = read_log(file, name)  # a file opened in binary mode
     intake = Intake()           # or, for a log that grows:
     intake.feed(block)          #   whole lines
-    log = intake.log()          #   as far as it goes
+    log = intake.log()          #   everything read so far
 
-A format is a reader in `formats`, and a line in `OTHERS`.
+To add a format, write a reader in `formats` and add its name to `OTHERS`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +22,9 @@ from stepglass.logs.notable import is_notable
 from stepglass.logs.reader import Reader, Record
 from stepglass.logs.table import Table
 
-# Where two understand as much, the first is taken. They are imported when StepglassConsole, which
-# reads nanoGPT's lines and ours, and RunLogReader do not understand what they see.
+# If two readers score the same, the first in this list wins. These modules are imported only when
+# neither StepglassConsole (which reads nanoGPT's lines and ours) nor RunLogReader understands a
+# line.
 OTHERS = (
     "nanochat.Nanochat",
     "modded.Modded",
@@ -42,28 +43,28 @@ OTHERS = (
     "gpt2_simple.Gpt2Fork",
     "nemo.NeMo",
 )
-ENOUGH = 12  # lines of training that one reader understands, and no other nearly as many
-FEW = 3  # for a log that is followed: time to say something
-MOST_WAITING = 50_000  # lines without a decision
+ENOUGH = 12  # training lines that the best reader must understand before it is chosen
+FEW = 3  # the same for a log that is followed: its findings should appear early
+MOST_WAITING = 50_000  # lines to keep while no reader is chosen
 MOST_WAITING_BYTES = 1 << 24
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
 
 
 def other_reader(name: str) -> type[Reader]:
-    """The class of a line of `OTHERS`."""
+    """Import the reader class that an entry of `OTHERS` names."""
     module, reader = name.split(".")
     found: type[Reader] = getattr(import_module(f"stepglass.logs.formats.{module}"), reader)
     return found
 
 
 def worth(record: Record) -> float:
-    """How much a record says about whose log it is."""
+    """How strongly a record indicates the format of the log."""
     return WEIGHT.get(record["kind"], 0.25)
 
 
 class Intake:
-    """Takes blocks of whole lines and keeps what they said."""
+    """Reads blocks of whole lines and collects the result in a `Log`."""
 
     def __init__(
         self,
@@ -72,12 +73,12 @@ class Intake:
         num_lines: int = 0,
     ) -> None:
         self._log = Log(new_table)
-        self._log.num_lines = num_lines  # of the file, before what will be fed
+        self._log.num_lines = num_lines  # lines of the file before the first block
         self._candidates: list[Reader] = [StepglassConsole(), RunLogReader()]
         self._scores = [0.0, 0.0]
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
-        self._reader = reader  # known beforehand, or chosen by what it understands
+        self._reader = reader  # None until the format is detected
 
     def feed(self, block: bytes) -> None:
         """Read whole lines."""
@@ -92,7 +93,7 @@ class Intake:
             else None
         )
         if quick is not None:
-            self._read_quickly(quick)
+            self._read_block(quick)
             return
         lines = block.split(b"\n")
         if lines[-1] == b"":
@@ -116,26 +117,26 @@ class Intake:
                 log.num_understood += end - start
 
     def peek(self) -> Log | None:
-        """What was understood so far, of a log that goes on. None while it is not clear whose."""
+        """The log so far, while it is still growing. None while the format is not clear."""
         if self._reader is None and max(self._scores) >= 4 * FEW:
             self._choose(self._best())
         if self._reader is None:
             return None
-        self._name_it()
+        self._set_format()
         return self._log
 
     def log(self) -> Log:
-        """What was understood, at the end of the log."""
+        """The log, after its last line has been fed."""
         if self._reader is None:
             self._choose(self._best())
         assert self._reader is not None
         flush = getattr(self._reader, "flush", None)
         for record in flush() if flush else []:
             self._log.add(record, self._log.num_lines, None)
-        self._name_it()
+        self._set_format()
         return self._log
 
-    def _name_it(self) -> None:
+    def _set_format(self) -> None:
         assert self._reader is not None
         self._log.format = self._reader.format
 
@@ -144,7 +145,7 @@ class Intake:
         return self._log.num_lines
 
     def _try_readers(self, block: bytes) -> bytes:
-        """Give lines to all readers until one stands out; return the lines that are left for it."""
+        """Give lines to all readers until one is chosen. Return the lines not yet read."""
         position = 0
         while position < len(block):
             end = block.find(b"\n", position) + 1 or len(block)
@@ -153,7 +154,7 @@ class Intake:
             self._waiting.append((self._next_number(), line))
             self._waiting_bytes += len(line)
             self._try_line(line)
-            self._forget()
+            self._limit_waiting()
             if self._reader is not None:
                 return block[position:]
             first, second = sorted([0.0, *self._scores], reverse=True)[:2]
@@ -162,8 +163,8 @@ class Intake:
                 return block[position:]
         return b""
 
-    def _forget(self) -> None:
-        """Drop waiting lines of a file in which no reader finds training."""
+    def _limit_waiting(self) -> None:
+        """Limit the waiting lines: choose a reader if one found training, else drop old lines."""
         if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             if max(self._scores) >= WEIGHT["iter"]:
                 self._choose(self._best())
@@ -179,10 +180,10 @@ class Intake:
             for number, reader in enumerate(self._candidates):
                 self._scores[number] += sum(worth(record) for record in reader.read(text))
         if len(self._candidates) == 2 and texts and sum(self._scores) == before:
-            self._call_all_readers()
+            self._add_other_readers()
 
-    def _call_all_readers(self) -> None:
-        """Create the other readers and give them the lines so far."""
+    def _add_other_readers(self) -> None:
+        """Create the other readers and score them on the waiting lines."""
         for name in OTHERS:
             made = other_reader(name)()
             self._candidates.append(made)
@@ -218,7 +219,7 @@ class Intake:
                     self._log.add(record, number, when)
         self._log.num_understood += is_understood
 
-    def _read_quickly(self, quick: nanogpt_lines.LineBlock) -> None:
+    def _read_block(self, quick: nanogpt_lines.LineBlock) -> None:
         log = self._log
         log.num_lines += quick.num_lines
         num_evals = len(quick.evals["line"]) if quick.evals else 0
@@ -228,7 +229,7 @@ class Intake:
             found = self._records(line)
             log.num_understood += bool(found)
             notes += [(quick.first_line + offset, record, when) for record, when in found]
-        if not notes and log.takes(quick):
+        if not notes and log.can_add_block(quick):
             log.add_block(quick)
         else:
             for number, record, when in sorted(notes + list(_records_of(quick)), key=first):
@@ -245,10 +246,10 @@ class Intake:
 
 
 def _records_of_any_log(text: str) -> list[Record]:
-    """What a line says that may stand in the log of any trainer."""
+    """Records of a line that can occur in the log of any trainer."""
     if not is_notable(text):
         return []
-    # Few lines get this far: the many patterns are compiled for the first that does.
+    # Imported here because compiling its many patterns takes time and most logs need none of them.
     from stepglass.logs import events  # noqa: PLC0415
 
     return events.records_of_any_log(text)
@@ -259,7 +260,7 @@ def first(item: tuple[int, Record, float | None]) -> int:
 
 
 def _records_of(quick: nanogpt_lines.LineBlock) -> Iterator[tuple[int, Record, float | None]]:
-    """A block as the records it was made from."""
+    """The single records of a block."""
     for kind, columns in (("iter", quick.take(nanogpt_lines.ALL)), ("eval", quick.evals)):
         names = [name for name in columns if name != "line"]
         figures = zip(*(columns[name].tolist() for name in names), strict=True)
@@ -272,14 +273,14 @@ def _records_of(quick: nanogpt_lines.LineBlock) -> Iterator[tuple[int, Record, f
 
 
 def read_log(file: Readable, name: str, new_table: Callable[[], Table] = Table) -> Log:
-    """Read a whole log. A file without training in it raises a LogError that says so."""
+    """Read a whole log. Raises LogError if the file contains no training."""
     intake = Intake(new_table)
     parts = line_blocks(file)
     for number, block in enumerate(parts):
         if not number and block.startswith(COMPRESSED):
             raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
         if not number and block.lstrip()[:1] == b"{" and b'"log_history"' in block:
-            return _document(chain([block], parts), name, new_table)
+            return _read_trainer_state(chain([block], parts), name, new_table)
         intake.feed(block)
     log = intake.log()
     log.finish()
@@ -288,8 +289,8 @@ def read_log(file: Readable, name: str, new_table: Callable[[], Table] = Table) 
     return log
 
 
-def _document(parts: Iterable[bytes], name: str, new_table: Callable[[], Table]) -> Log:
-    """One JSON document, entry by entry."""
+def _read_trainer_state(parts: Iterable[bytes], name: str, new_table: Callable[[], Table]) -> Log:
+    """Read a trainer_state.json, which is one JSON document, entry by entry."""
     from stepglass.logs.formats.huggingface import HFTrainer, TrainerState  # noqa: PLC0415
 
     state, log = TrainerState(), Log(new_table)
@@ -314,7 +315,7 @@ def _document(parts: Iterable[bytes], name: str, new_table: Callable[[], Table])
 
 
 def nothing_found(log: Log, name: str) -> str:
-    """Why a file cannot be explained."""
+    """The error message for a file that contains no training."""
     if not log.num_lines:
         return f"{name}: the file is empty; expected a training log"
     known = "nanoGPT, nanochat, llm.c, litgpt, torchtitan, Hugging Face, Lightning and others"

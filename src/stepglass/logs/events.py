@@ -1,11 +1,12 @@
-"""Lines of any trainer's log: failures, signals, compiler warnings, wall clocks, devices.
+"""Reads lines that any trainer's log may contain: failures, signals, compiler warnings, wall-clock
+times and devices.
 
     torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total ...
     W0110 12:27:06.332000 158 convert_frame.py:1551] torch._dynamo hit config.recompile_limit (8)
     4233.60 real        96.24 user        31.10 sys
 
-A message counts when it has the numbers or the place on the line that the real one has: source code
-and advice use the same words.
+A line counts only if it has the same numbers as the real message, or the same position of the
+words, because source code and advice contain the same words.
 """
 
 import re
@@ -14,7 +15,7 @@ from stepglass.logs.bars import clock_seconds
 from stepglass.logs.notable import is_notable
 from stepglass.logs.reader import NUMBER, Record, decimal, number
 
-LONGEST = 4096  # of a message
+LONGEST = 4096  # characters of a message
 LONGEST_DETAIL = 500
 SOURCE = re.compile(
     r"""(?:[#@{]|f?["']|[\w.]+\(|[\w.\[\]]+\s*[-+*/|]?=(?!=)"""
@@ -32,7 +33,7 @@ OOM = re.compile(
     r"|oom[-_]kill event"
     r"|ran out of memory at step \d"
 )
-# What follows is what the framework would try, whatever the cause was.
+# The framework adds this general advice whatever the cause was, so it is cut off.
 ADVICE = re.compile(
     r"\s*(?:If reserved (?:but unallocated )?memory|See documentation for Memory|Use PYTORCH_MPS"
     r"|[^.;]*\bPYTORCH_(?:CUDA_|HIP_)?ALLOC_CONF\b)"
@@ -45,7 +46,7 @@ TOTAL = re.compile(
 FACTOR = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 TRACEBACK = re.compile(r"^[^\"'(]*Traceback \(most recent call last\):?$")
-# A raised error's name opens the line, or follows what a launcher put before it.
+# The name of a raised error starts the line, or follows the prefix of a launcher.
 ERROR = re.compile(
     r"(?:^|[\]:|]\s+|\]:)((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception)|(?<=exc\.)[A-Z]\w*))"
     r"(?:$|:$|:\s+(?!(?:[Ii]f|[Ww]hen|[Rr]aised)\b)\S)"
@@ -56,7 +57,7 @@ INTERRUPT = re.compile(
     r"|\bSIG(?:TERM|INT)\b.{0,12}?\b(?:received|caught)\b"
     r"|\bCANCELLED AT \d{4}-.{0,40}?(?:DUE TO|\*\*\*)"
 )
-# What dynamo warns of goes on over many lines, a whole traceback among them: not a crash.
+# A warning of dynamo has many lines and may contain a traceback. That is not a crash.
 WARNED = re.compile(r"(?<!\w)[WI]\d{4} \d\d:\d\d:\d\d|convert_frame: \[WARNING\]")
 RECOMPILE = re.compile(
     r"dynamo hit (?:config\.\w*(?:cache_size|recompile)_limit|recompilation cache limit) \(\d+\)"
@@ -91,7 +92,7 @@ GPU_LIST = re.compile(r"\bGPU \d+: (?P<name>[^()]{3,80}?) \(UUID: GPU-")
 
 
 def records_of_any_log(text: str) -> list[Record]:
-    """What a line says about the machine or the process, whoever trains."""
+    """Records of a line about the machine or the process, for any trainer."""
     if not is_notable(text) or SOURCE.match(text):
         return []
     text = text[:LONGEST]
@@ -110,12 +111,12 @@ def _memory(text: str) -> Record | None:
 
 
 def out_of_memory_event(text: str) -> Record:
-    """The event of memory that ran out, with the sizes its message names."""
+    """The event of an out-of-memory error, with the sizes that its message states."""
     record = _event("oom", ADVICE.split(text, maxsplit=1)[0])
     for key, pattern in (("tried_bytes", TRIED), ("free_bytes", FREE), ("total_bytes", TOTAL)):
         if found := pattern.search(text):
             size, unit = [group for group in found.groups() if group is not None]
-            # Where torch writes GB it has counted in powers of two as well.
+            # Where torch writes GB, it also means a power of two.
             record[key] = (number(size) or 0.0) * FACTOR[unit[0].lower()]
     return record
 

@@ -1,13 +1,13 @@
-"""Bytes of a log, made into whole lines: any size, any encoding, any junk, in little memory.
+"""Splits the bytes of a log into lines, for any size, encoding or junk, in little memory.
 
     with open(path, "rb") as file:
         for block in line_blocks(file):  # bytes: whole lines, LF, UTF-8
             ...
-    for text in line_pieces(line):       # str: as a terminal shows it, a piece for each rewrite
+    for text in line_pieces(line):       # str: as a terminal shows it, one piece per rewrite
 
-A line is what ends with a newline. Progress bars rewrite a line with carriage returns: the pieces
-are read one by one and share the line's number. A line longer than `LONGEST` is no log line; the
-rest of it is dropped.
+A line ends with a newline. Progress bars rewrite a line with carriage returns: the pieces are read
+one by one and share the line's number. A line longer than `LONGEST` is not a log line, so only its
+start is kept.
 """
 
 import codecs
@@ -38,7 +38,7 @@ STAMP = re.compile(
 
 
 class Readable(Protocol):
-    """A file or a pipe that gives bytes."""
+    """A file or pipe opened in binary mode."""
 
     def read(self, size: int, /) -> bytes | None: ...
 
@@ -57,11 +57,11 @@ def line_blocks(file: Readable | BinaryIO) -> Iterator[bytes]:
             rest = rest[end:]
         elif len(rest) > BLOCK + LONGEST:
             end = rest.rfind(b"\r") + 1
-            if end:  # a progress bar that nobody ended: its rewrites are as good as lines
+            if end:  # a progress bar without a newline: treat its rewrites as lines
                 yield rest[:end] + b"\n"
                 rest = rest[end:]
             else:
-                rest = rest[:LONGEST]  # a line without end: its start is enough
+                rest = rest[:LONGEST]  # an endless line: keep only its start
         data = file.read(BLOCK) or b""
     if rest:
         yield _unix(rest)
@@ -72,7 +72,8 @@ def _unix(block: bytes) -> bytes:
 
 
 def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
-    """A function that makes UTF-8 of it, or None if it is UTF-8. PowerShell's `>` writes UTF-16."""
+    """A function that converts the log to UTF-8, or None if it is UTF-8 already. PowerShell's `>`
+    writes UTF-16."""
     encoding = next((name for bom, name in BOMS.items() if head.startswith(bom)), None)
     if encoding is None:
         start = head[:4096]
@@ -88,7 +89,7 @@ def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
 
 
 def line_pieces(line: bytes) -> list[str]:
-    """What the line said, without colours and quote marks; a piece for each rewrite."""
+    """The text of a line without colour codes and quote marks, one piece per rewrite."""
     parts = line.split(b"\r") if b"\r" in line else [line]
     return [clean(part[:LONGEST].decode("utf-8", "replace")) for part in parts]
 
@@ -108,7 +109,7 @@ def clean(text: str) -> str:
 
 
 def stamp(text: str) -> float | None:
-    """Seconds since 1970 of the time a line carries, or None.
+    """The timestamp in a line, in seconds since 1970, or None.
 
     >>> stamp("2023-03-22 09:32:32 step 3000") - stamp("[23-03-22T09:32:31.5] x")
     0.5

@@ -1,7 +1,8 @@
-"""A log as it was understood: segments of iterations, evaluations, checkpoints and settings.
+"""The contents of a log: segments with iterations, evaluations, checkpoints and settings.
 
-A segment is one process's life: it ends where the iteration number goes back or where the log says
-that a run was started again. Everything keeps the number of the line it stands on, from 1.
+A segment is the part of a log that one process wrote. A new segment begins where the iteration
+number goes back or where the log says that a run was started. Every entry keeps its line number,
+counted from 1.
 """
 
 from collections import deque
@@ -24,29 +25,28 @@ from stepglass.logs.reader import Record
 from stepglass.logs.segment import Eval, Event, Save, Segment
 from stepglass.logs.table import COLUMNS, Table
 
-# A figure beyond these is a misprint or junk, and is dropped.
+# Larger values are misprints or junk, and are dropped.
 ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
 ABSURD_LOSS = 1e9
 LEAST = 1e-9
 MOST_ITERS = 10**12
 LEAST_SPAN_S = 20.0
-MOST_SEGMENTS = (
-    200  # in a log that starts over more often, the iteration number means something else
-)
+# If the number goes back more often than this, it is probably not an iteration number.
+MOST_SEGMENTS = 200
 
 
 def sane(value: float | None, most: float) -> float | None:
-    """The figure, if it is possible."""
+    """The value, or None if it is impossible."""
     return value if value is not None and (value == 0 or LEAST <= value <= most) else None
 
 
 def is_absurd(value: object) -> bool:
-    """Is it larger than any setting and any property of a device?"""
+    """Is the value larger than any real setting or device property?"""
     return isinstance(value, int | float) and not abs(value) <= 1e18
 
 
 def _sane_phases(record: Record, segment: Segment) -> dict[str, float]:
-    """The phases of an iteration, without absurd figures, and with a limited number of names."""
+    """The phases of an iteration, without absurd values and with a limited number of names."""
     return {
         phase: ms
         for phase, ms in (record.get("phases") or {}).items()
@@ -57,7 +57,7 @@ def _sane_phases(record: Record, segment: Segment) -> dict[str, float]:
 
 
 class Log:
-    """Takes records in order and sorts them into segments."""
+    """Collects records, in the order of the log, into segments."""
 
     def __init__(self, new_table: Callable[[], Table] = Table) -> None:
         self._new_table = new_table
@@ -68,7 +68,7 @@ class Log:
         self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
         self._recent_set: set[tuple[object, ...]] = set()
         self._latest: deque[int] = deque(maxlen=3)
-        self.num_unparted = 0  # runs that began when there were too many segments already
+        self.num_unseparated = 0  # runs that got no segment because there were too many already
 
     @property
     def current(self) -> Segment:
@@ -93,9 +93,9 @@ class Log:
             self.current.first_stamp = self.current.first_stamp or stamp
             self.current.last_stamp = stamp
 
-    def takes(self, block: LineBlock) -> bool:
-        """Do its iterations rise, and follow all before? If not, a run may start again among them
-        or a line may be repeated, and the block has to be added record by record."""
+    def can_add_block(self, block: LineBlock) -> bool:
+        """Do the block's iterations increase, starting after the last one added? If not, a run may
+        have restarted or a line may be repeated, so the block must be added record by record."""
         segment, iters = self.current, block.iters
         if segment.last_iter is not None and iters[0] <= segment.last_iter:
             return False
@@ -110,7 +110,7 @@ class Log:
         return bool((evals[1:] > evals[:-1]).all() and (evals >= passed).all())
 
     def add_block(self, block: LineBlock) -> None:
-        """Iterations that it `takes`, and the evaluations and checkpoints among them."""
+        """Add a block for which `can_add_block` is true, with its evaluations and checkpoints."""
         edges = block.take(np.array([0, len(block) - 1]))
         first, last = edges["iter"].astype(np.int64).tolist()
         segment = self._segment_for(first)
@@ -127,11 +127,11 @@ class Log:
             segment.last_finite = (segment.last_line, last, float(edges["loss"][1]))
 
     def add_stretch(self, stretch: Stretch, first_line: int) -> None:
-        """Iterations of our own run log that rise and follow all before."""
+        """Add iterations of our own run log that increase and follow all earlier ones."""
         iters = stretch.iters
         stretch.columns["line"] = np.arange(first_line, first_line + len(iters), dtype=np.float64)
         segment = self._segment_for(int(iters[0]))
-        if self._passes(segment, int(iters[0])):
+        if self._note_printed(segment, int(iters[0])):
             stretch.columns["explained"] = (np.arange(len(iters)) == 0).astype(np.float64)
         for phase, column in stretch.phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + float(column.sum())
@@ -147,7 +147,7 @@ class Log:
             segment.last_finite = (last_line, segment.last_iter, loss)
 
     def _is_repeat(self, key: tuple[object, ...]) -> bool:
-        """Has this been added? Every rank prints its own copy of a line, and one of them counts."""
+        """Was the same record added before? Every rank may print a copy; only one counts."""
         if key in self._recent_set:
             return True
         if len(self._recent) == self._recent.maxlen:
@@ -157,13 +157,16 @@ class Log:
         return False
 
     def _segment_for(self, iteration: int, is_unmeasured: bool = False) -> Segment:
-        """`is_unmeasured`: the process has not yet run long enough to know its MFU."""
+        """The segment of an iteration; a new one if the run has restarted.
+
+        `is_unmeasured`: the process has not yet run long enough to know its MFU.
+        """
         segment = self.current
         goes_back = segment.last_iter is not None and iteration < segment.last_iter
         goes_back |= is_unmeasured and segment.is_measured
         if goes_back and not segment.is_empty() and self._has_room():
             following = Segment(table=self._new_table())
-            following.config = dict(segment.config)  # the log says nothing new: likely the same
+            following.config = dict(segment.config)  # likely unchanged: the log prints no others
             following.config_lines = dict(segment.config_lines)
             following.facts = dict(segment.facts)
             following.fact_lines = dict(segment.fact_lines)
@@ -172,7 +175,7 @@ class Log:
 
     def _has_room(self) -> bool:
         has_room = len(self.segments) < MOST_SEGMENTS
-        self.num_unparted += not has_room
+        self.num_unseparated += not has_room
         return has_room
 
     def _begin(self, segment: Segment) -> None:
@@ -197,7 +200,7 @@ class Log:
             loss = record["loss"] = None
         segment.note_loss(loss, iteration, line)
         segment.note_norm(record.get("grad_norm"), line)
-        for name in ("train_ms", "val_ms", "wall_ms"):  # running totals, where a trainer keeps them
+        for name in ("train_ms", "val_ms", "wall_ms"):  # running totals of some trainers
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]
         phases = _sane_phases(record, segment)
@@ -208,7 +211,7 @@ class Log:
             segment.config.setdefault("max_iters", int(length))
             segment.config_lines.setdefault("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
-        row["explained"] = self._passes(segment, iteration)
+        row["explained"] = self._note_printed(segment, iteration)
         if record.get("time_ms") is None:
             row["time_ms"] = self._time_from_progress(record, segment, iteration)
         if loss is not None and not np.isfinite(loss):
@@ -216,8 +219,8 @@ class Log:
         segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp}, phases)
 
     def _number_of(self, record: Record) -> int | None:
-        """The iteration's number: printed, or counted here. None if the record is not to be added:
-        its number is absurd, or every rank printed the line and this is another copy."""
+        """The iteration's number: printed, or counted here. None if the record must be skipped: its
+        number is absurd, or the line is another rank's copy."""
         iteration: int | None = record.get("global_iter", record.get("iter"))
         if iteration is None:
             said = ("iter", *(record.get(k) for k in ("loss", "lr", "grad_norm", "epoch")))
@@ -231,19 +234,20 @@ class Log:
         if self._is_repeat(said):
             return None
         if iteration in self._latest and not record.get("is_unmeasured"):
-            return None  # another rank's line, a little late, with that rank's figures
+            return None  # another rank printed the same iteration later, with its own values
         self._latest.append(iteration)
         return iteration
 
-    def _passes(self, segment: Segment, iteration: int) -> float | None:
-        """An iteration was printed: 1 if the line before says why it is slow."""
+    def _note_printed(self, segment: Segment, iteration: int) -> float | None:
+        """Update the segment for a printed iteration. Return 1 if the line before explains why it
+        is slow."""
         if segment.eval_iters and iteration == segment.eval_iters[-1]:
             segment.num_printed_evals += 1
         was_explained, segment.is_explained = segment.is_explained, False
         return 1.0 if was_explained else None
 
     def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
-        """Progress bars show how long it has taken so far, or a rate."""
+        """The time of an iteration from a progress bar, which shows the elapsed time or a rate."""
         elapsed, rate = record.get("elapsed_s"), record.get("rate_per_s")
         if rate or elapsed is None:
             return sane(1000 / rate, ABSURD["time_ms"]) if rate else None
@@ -252,7 +256,7 @@ class Log:
             segment.progress = (iteration, elapsed)
             return None
         if elapsed - before[1] < LEAST_SPAN_S or iteration <= before[0]:
-            return None  # whole seconds say nothing about a few iterations
+            return None  # the bar shows whole seconds: too coarse for a few iterations
         segment.progress = (iteration, elapsed)
         return float(1000 * (elapsed - before[1]) / (iteration - before[0]))
 
@@ -285,7 +289,8 @@ class Log:
         limit(segment)
 
     def _is_quoted_late(self, iteration: int) -> bool:
-        """People quote the iterations first and the evaluation that explains one of them later."""
+        """Is this the evaluation of an earlier iteration? In forum posts, people often quote the
+        iterations first and the evaluation that explains one of them later."""
         segment = self.current
         if segment.last_iter is None or iteration >= segment.last_iter:
             return False
@@ -335,7 +340,7 @@ class Log:
         segment.add_event(Event(line, record["name"], iteration, record))
 
     def finish(self) -> None:
-        """Drop what holds no training: the header of a run that never began, say."""
+        """Drop segments without training, such as the header of a run that never began."""
         kept = [s for s in self.segments if not s.is_empty() or s.ran_out_of_memory]
         if kept and self.segments[-1] not in kept:  # what was said after the last iteration
             kept[-1].events += self.segments[-1].events

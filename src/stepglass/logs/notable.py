@@ -1,9 +1,9 @@
-"""Could a line of any log be about a failure, a compiler, a wall clock or a device?
+"""A quick test: could a line be about a failure, a compiler, a wall-clock time or a device?
 
     if is_notable(text):
         records = events.records_of_any_log(text)
 
-This is asked first because it is quick: a log without such a line need not load the patterns.
+This test comes first because it is fast. A log without such lines never loads the slow patterns.
 """
 
 MARKS = (

@@ -1,4 +1,4 @@
-"""What the readers make of a line: records like those of the run log.
+"""The records that readers produce, which are like those of the run log.
 
     {"kind": "iter", "iter": 900, "loss": 1.9, "time_ms": 168.0, "mfu": 11.1}
     {"kind": "eval", "iter": 1000, "train_loss": 1.8, "val_loss": 2.0, "time_ms": None}
@@ -7,8 +7,8 @@
     {"kind": "event", "name": "oom", "detail": "CUDA out of memory. ..."}
     {"kind": "end", "wall_ms": 225800.5}
 
-What a log does not say is absent or None, never a guess. MFU is in percent, as it is printed.
-Whatever else is found (`lr`, `grad_norm`, `tok_s`, `data_ms`, ...) goes under its run-log name.
+A value that the log does not state is absent or None, never guessed. MFU is in percent, as printed.
+Other values (`lr`, `grad_norm`, `tok_s`, `data_ms`, ...) use the names of the run log.
 """
 
 import re
@@ -30,7 +30,7 @@ class Reader(Protocol):
     format: LogFormat
 
     def read(self, text: str) -> list[Record]:
-        """What the line says, or nothing. Lines come in order; a reader may remember."""
+        """The records of a line; often none. Lines come in order, so a reader may keep state."""
         ...
 
 
@@ -48,7 +48,7 @@ def number(text: str | None) -> float | None:
 
 
 def decimal(text: str | None) -> float:
-    """A number that may have a decimal comma; nothing is 0.
+    """A number that may have a decimal comma. None becomes 0.
 
     >>> decimal("1,5"), decimal(None)
     (1.5, 0.0)
@@ -57,7 +57,7 @@ def decimal(text: str | None) -> float:
 
 
 def field(text: str, key: str, unit: str = "") -> float | None:
-    """The number behind a key, whatever stands between: `loss 4.1`, `loss: 4.1`, `loss=4.1`.
+    """The number after a key, with any separator: `loss 4.1`, `loss: 4.1`, `loss=4.1`.
 
     >>> field("iter 5: loss 4.1, time 12.5ms", "time", "ms"), field("loss...", "loss")
     (12.5, None)

@@ -1,7 +1,7 @@
-"""One process's part of a log: its iterations, evaluations, checkpoints, settings and events.
+"""The part of a log that one process wrote: iterations, evaluations, checkpoints, settings, events.
 
-Everything keeps the number of the line it stands on, from 1. A log may go on saying new things for
-ever: what a segment keeps of settings, facts and events is bounded; what is left out is counted.
+Every entry keeps its line number, counted from 1. A log may contain any number of settings, facts
+and events, so a segment keeps a limited number of them and counts the rest.
 """
 
 import math
@@ -13,13 +13,13 @@ from typing import Any
 from stepglass.logs.reader import Record
 from stepglass.logs.table import Table
 
-MOST_NAMES = 1000  # of settings, and of facts
+MOST_NAMES = 1000  # settings, and as many facts
 MOST_EVENTS = 2000
-MOST_KINDS = 100  # of events that are counted by name
-MOST_SAID_AT_THE_END = 100
+MOST_KINDS = 100  # names of events to count
+MOST_END_VALUES = 100
 LONGEST_VALUE = 4096  # characters
 EXPLAINS = ("gc", "profiler")  # events that make the next iteration slow
-# What the rules ask for: kept however many other settings came before.
+# The rules need these settings. They are kept even if there are more than MOST_NAMES others.
 ASKED_FOR = {
     "always_save_checkpoint",
     "batch_size",
@@ -54,7 +54,7 @@ ASKED_FOR = {
 
 @dataclass(slots=True)
 class Eval:
-    """An evaluation: `val_loss` may be None where a log elides it."""
+    """An evaluation. `val_loss` is None if the log does not print it."""
 
     line: int
     iter: int
@@ -64,11 +64,11 @@ class Eval:
     val_bpb: float | None = None
     time_ms: float | None = None
     stamp: float | None = None
-    save_line: int | None = None  # of the checkpoint that followed it
+    save_line: int | None = None  # line of the checkpoint after it
 
     @property
     def val(self) -> float | None:
-        """The figure to follow: a loss, or bits per byte."""
+        """The value to compare: the validation loss, or bits per byte if there is no loss."""
         return self.val_loss if self.val_loss is not None else self.val_bpb
 
 
@@ -84,7 +84,7 @@ class Save:
 
 @dataclass
 class Event:
-    """Something else that happened."""
+    """Anything else that the log reports, such as an error or a sample."""
 
     line: int
     name: str
@@ -94,7 +94,7 @@ class Event:
 
 @dataclass
 class Segment:
-    """One process's part of the log."""
+    """The part of a log that one process wrote."""
 
     config: dict[str, Any] = field(default_factory=dict)
     config_lines: dict[str, int] = field(default_factory=dict)
@@ -103,24 +103,24 @@ class Segment:
     table: Table = field(default_factory=Table)
     evals: list[Eval] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
-    # The iterations of all boundaries, as far as those iterations are kept.
+    # Iterations at which an evaluation or checkpoint happened, as long as the table keeps them.
     eval_iters: "array[int]" = field(default_factory=lambda: array("q"))
     save_iters: "array[int]" = field(default_factory=lambda: array("q"))
-    eval_steps: "Counter[int]" = field(default_factory=Counter)  # from one evaluation to the next
-    # One in so many is kept in `evals` and `saves`.
+    eval_steps: "Counter[int]" = field(default_factory=Counter)  # iterations between evaluations
+    # `evals` and `saves` keep every n-th entry.
     eval_stride: int = 1
     save_stride: int = 1
-    # These count all of them, kept or not.
+    # These count all entries, kept or not.
     num_evals: int = 0
     num_saves: int = 0
-    num_printed_evals: int = 0  # whose iteration was printed after them
-    evals_ms: float = 0.0  # what they say they took
+    num_printed_evals: int = 0  # evaluations whose iteration was printed too
+    evals_ms: float = 0.0  # sum of the printed times
     saves_ms: float = 0.0
     events: list[Event] = field(default_factory=list)
     num_events: "Counter[str]" = field(default_factory=Counter)  # by name
-    num_left_out: int = 0  # lines with a setting that was not kept
+    num_left_out: int = 0  # settings that were not kept
     is_explained: bool = False  # the last line says why the next iteration is slow
-    phases: dict[str, float] = field(default_factory=dict)  # ms, from logs that have them
+    phases: dict[str, float] = field(default_factory=dict)  # ms, if the log has phases
     first_iter: int | None = None
     last_iter: int | None = None
     first_line: int | None = None
@@ -132,7 +132,7 @@ class Segment:
     nan_line: int | None = None
     num_nan: int = 0
     last_finite: tuple[int, int, float] | None = None  # line, iter, loss
-    bad_norm_line: int | None = None  # where a gradient norm was NaN or infinite
+    bad_norm_line: int | None = None  # first NaN or infinite gradient norm
     num_bad_norms: int = 0
     progress: tuple[int, float] | None = None  # iteration and seconds of a progress bar
     is_measured: bool = False  # an MFU was printed
@@ -147,7 +147,7 @@ class Segment:
         return any(event.name == "oom" for event in self.events)
 
     def note_loss(self, loss: float | None, iteration: int, line: int) -> None:
-        """Remember the last loss that is a number before the first that is not."""
+        """Remember the first loss that is not finite, and the last finite loss before it."""
         if loss is None:
             return
         if not math.isfinite(loss):
@@ -179,11 +179,12 @@ class Segment:
 
     def add_end(self, said: Record) -> None:
         for name, value in said.items():
-            if len(self.end) < MOST_SAID_AT_THE_END or name in self.end:
+            if len(self.end) < MOST_END_VALUES or name in self.end:
                 self.end[name] = shortened(value)
 
     def add_event(self, event: Event) -> None:
-        """The first and the last events are kept: causes come first, the end of a run last."""
+        """Add an event. If there are too many, the middle ones are dropped: causes come first and
+        the end of a run comes last."""
         self.is_explained |= event.name in EXPLAINS
         if event.name in self.num_events or len(self.num_events) < MOST_KINDS:
             self.num_events[event.name] += 1
@@ -198,7 +199,7 @@ class Segment:
 
 
 def shortened(value: Any) -> Any:
-    """As much of a value as anybody would read. Of a nested value, its texts.
+    """The value, cut to a readable length. A long dict keeps only its first two texts.
 
     >>> shortened({"text": "ab", "of": {"x": 1}}), len(shortened("x" * 9999))
     ({'text': 'ab', 'of': {'x': 1}}, 4096)

@@ -1,9 +1,9 @@
 """The iterations of a run as columns of numbers, in bounded memory.
 
-Up to `CAPACITY` rows every printed iteration is kept. Beyond that ordinary ones are thinned evenly
-(every second, every fourth, ...) and slow ones stay: a spike is what people ask about. Where even
-those are too many, every second one goes, and those that stay say how many they stand for. Counts
-and sums are of all of them. A number that was not printed is NaN.
+Up to `CAPACITY` rows, every printed iteration is kept. Beyond that, ordinary iterations are thinned
+evenly (every second, every fourth, ...). Slow ones are kept, because people ask about spikes. If
+there are too many slow ones, every second one is dropped, and `weight` says how many each remaining
+one represents. Counts and sums include all iterations. A value that was not printed is NaN.
 """
 
 import math
@@ -18,9 +18,9 @@ Mask = npt.NDArray[np.bool_]
 RowChoice = npt.NDArray[np.intp] | slice
 Item = TypeVar("Item")
 
-# `n` counts printed iterations; `prev_mfu` is what the iteration printed before this one said;
-# `weight` is how many slow iterations a slow one stands for; `explained` is 1 where the line before
-# says why it is slow.
+# `n` counts printed iterations. `prev_mfu` is the MFU of the iteration printed before this one.
+# `weight` is how many slow iterations a slow row represents. `explained` is 1 if the line before
+# says why the iteration is slow.
 COLUMNS = (
     "n",
     "line",
@@ -41,14 +41,14 @@ COLUMNS = (
     "explained",
 )
 CAPACITY = 1 << 15
-ALL_SEGMENTS = 4  # times CAPACITY: what all segments of a log may keep together
+ALL_SEGMENTS = 4  # all segments of a log together keep at most this many times CAPACITY
 MOST_BLOCKS = 512
-FIRST_ROWS = 16  # slow ones among them are the warm-up: they stand for themselves only
-SLOW = 1.5  # times the median: never thinned out
+FIRST_ROWS = 16  # slow rows among these are the warm-up: they represent only themselves
+SLOW = 1.5  # times the median: such rows are kept when ordinary ones are thinned
 
 
 class RowBlock(Protocol):
-    """Iterations whose times are known. Other figures are read only of rows that are kept."""
+    """Iterations whose times are known. Other values are decoded only for rows that are kept."""
 
     def __len__(self) -> int: ...
 
@@ -61,7 +61,7 @@ class RowBlock(Protocol):
 
 
 class ReadBlock:
-    """A block that is read already."""
+    """A block whose columns are already decoded."""
 
     def __init__(self, columns: dict[str, Column]) -> None:
         self._columns = columns
@@ -78,9 +78,9 @@ class ReadBlock:
 
 
 class Table:
-    """Rows or blocks of rows go in; columns come out."""
+    """Stores rows or blocks of rows and returns columns."""
 
-    most_notes = 8_000  # evaluations, and checkpoints, that are kept beside it
+    most_notes = 8_000  # evaluations, and as many checkpoints, that a segment keeps
 
     def __init__(self) -> None:
         self._blocks: list[dict[str, Column]] = []
@@ -95,7 +95,7 @@ class Table:
         self._num_times = 0
 
     def __len__(self) -> int:
-        """Iterations printed, kept or not."""
+        """The number of printed iterations, kept or not."""
         return self._count + len(self._pending)
 
     @property
@@ -112,7 +112,7 @@ class Table:
 
     @property
     def num_kept(self) -> int:
-        """The number of rows that `column` gives."""
+        """The number of rows that `column` returns."""
         self._flush()
         return self._size
 
@@ -123,28 +123,28 @@ class Table:
 
     @classmethod
     def share_room(cls, tables: Sequence["Table"]) -> None:
-        """Many runs in one file take no more memory than a few: the longest are thinned."""
+        """Thin the longest tables, so that memory does not grow with the number of runs."""
         halve_largest(tables, lambda t: t.num_kept, Table.shrink, ALL_SEGMENTS * CAPACITY)
 
     def shrink(self, most: int) -> None:
-        """Keep `most` rows at most."""
+        """Keep at most `most` rows."""
         self._flush()
         while self._size > max(most, 2 * FIRST_ROWS):
             self._thin(most)
 
     def add(self, values: dict[str, float | None], phases: dict[str, float]) -> None:
-        """One iteration. Its phases are summed elsewhere; a table that keeps all may want them."""
+        """Add one iteration. This class ignores the phases; subclasses may store them."""
         self._pending.append(values)
         if len(self._pending) >= 4096:
             self._flush()
 
     def add_block(self, block: RowBlock) -> None:
-        """Many iterations, in order."""
+        """Add many iterations, in order."""
         self._flush()
         self._append(block)
 
     def column(self, name: str) -> Column:
-        """One column of the rows that were kept."""
+        """One column of the kept rows."""
         self._flush()
         if name not in self._columns:
             empty = np.empty(0)
@@ -188,7 +188,7 @@ class Table:
             self._thin(CAPACITY)
 
     def _join(self) -> None:
-        """A log that is followed comes in many small blocks, and each takes room of its own."""
+        """Join all blocks into one: the many small blocks of a followed log waste memory."""
         names = dict.fromkeys(name for block in self._blocks for name in block)
         whole = {name: self.column(name) for name in names}
         self._blocks, self._columns = [whole], {}
@@ -196,7 +196,7 @@ class Table:
     def _thin(self, most: int) -> None:
         self._join()
         [rows] = self._blocks
-        is_even = rows["n"] % self._stride == 0  # the others are here because they are slow
+        is_even = rows["n"] % self._stride == 0  # the other rows were kept because they are slow
         times = rows["time_ms"][is_even & np.isfinite(rows["time_ms"])]
         self._stride *= 2
         self._slow_ms = SLOW * median(times) if len(times) else np.inf
@@ -206,7 +206,7 @@ class Table:
         num_kept, num_slow = np.count_nonzero(kept), np.count_nonzero(is_slow)
         if num_kept > most - most // 4 and num_slow > num_kept // 2:  # most rows are slow
             kept[np.flatnonzero(is_slow)[1::2]] = False
-            # What slow iterations took in all must not change with the length of a log.
+            # The estimated total time of slow iterations must stay the same after thinning.
             weight, stay = rows["weight"], is_slow & kept
             weight[stay] *= weight[is_slow].sum() / weight[stay].sum()
         self._blocks = [{name: values[kept] for name, values in rows.items()}]
@@ -220,19 +220,19 @@ def halve_largest(
     shrink: Callable[[Item, int], None],
     most: int,
 ) -> None:
-    """Shrink the largest to half its size, until all together have no more than `most`."""
+    """Halve the largest item until the total size is at most `most`."""
     sizes = [size(item) for item in items]
     while sum(sizes) > most:
         largest = max(range(len(items)), key=sizes.__getitem__)
         shrink(items[largest], sizes[largest] // 2)
         now = size(items[largest])
         if now >= sizes[largest]:
-            return  # it cannot give more
+            return  # it cannot shrink further
         sizes[largest] = now
 
 
 def median(values: npt.ArrayLike) -> float:
-    """The median. NumPy's own loads masked arrays first, which takes longer than all of ours."""
+    """The median. np.median first imports masked arrays, which takes longer than this function."""
     ordered = np.sort(np.asarray(values, np.float64))
     if not len(ordered) or np.isnan(ordered[-1]):  # NaN is sorted to the end
         return math.nan

@@ -1,1 +1,1 @@
-"""The clock, what it writes down, and what a device could do at best."""
+"""The clock, the run log and its records, and the peak speed of known devices."""

@@ -1,8 +1,8 @@
 """A clock whose phases add up to the wall clock.
 
-Every nanosecond since the clock started belongs to exactly one phase. Phases may nest: the inner
-one is charged, the outer one pauses. What no phase claims is `other`. `lap()` closes a window and
-returns what happened in it, so the windows of a run add up too:
+Every nanosecond since the clock started belongs to exactly one phase. Phases can be nested: time
+inside the inner phase does not count for the outer one. Time outside of all phases is `other`.
+`lap()` ends a time window and returns its phases, so the windows of a run add up too:
 
     clock = PhaseClock()
     with clock.phase("data"):
@@ -10,9 +10,10 @@ returns what happened in it, so the windows of a run add up too:
     lap = clock.lap()
     assert lap.wall_ns == sum(lap.phases.values())
 
-The clock reads the host's time. On a device that works asynchronously the host's view of a phase is
-the time to queue the work, so a `DeviceTimer` may leave marks on the device at the same edges; they
-are read later, when the device has passed them. The clock never waits for a device.
+The clock measures time on the host. If the device works asynchronously, that is only the time to
+queue the work. A `DeviceTimer` therefore puts marks into the device's queue at the start and end of
+each phase. The marks are read later, when the device has passed them. The clock never waits for a
+device.
 """
 
 import time
@@ -21,17 +22,19 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-PHASES = (
-    "warmup",
-    "data",
-    "forward_backward",
-    "optimizer",
-    "eval",
-    "checkpoint",
-    "log",
-    "gc",
-    "other",
-)
+# Every phase, in the order of the ledger, and its meaning.
+PHASE_MEANINGS = {
+    "warmup": "imports, model, compile, first batch",
+    "data": "reading batches",
+    "forward_backward": "the model, forwards and backwards",
+    "optimizer": "clipping and the weight update",
+    "eval": "evaluations",
+    "checkpoint": "waiting for checkpoints",
+    "log": "console and run log",
+    "gc": "Python's garbage collector",
+    "other": "claimed by no phase",
+}
+PHASES = tuple(PHASE_MEANINGS)
 STEP_PHASES = ("data", "forward_backward", "optimizer")  # what `time` in the console means
 
 Time = TypeVar("Time")  # milliseconds, or a column of them
@@ -40,8 +43,8 @@ Time = TypeVar("Time")  # milliseconds, or a column of them
 def step_time(
     phases: Mapping[str, Time], device_phases: Mapping[str, Time] | None = None
 ) -> Time | None:
-    """The training step alone. A device's own clock knows what a step took, where there is one; the
-    host's clock only knows what it took to queue the work. None if no part of a step is named.
+    """The time of the training step alone. Uses the device's times if there are any, because the
+    host only measures the time to queue the work. None if there is no phase of a step.
 
     >>> step_time({"data": 1.0, "forward_backward": 20.0, "eval": 500.0})
     21.0
@@ -52,7 +55,7 @@ def step_time(
 
 
 class DeviceTimer(Protocol):
-    """Marks in a device's queue of work, and the time between two of them."""
+    """Puts marks into a device's work queue, and measures the time between two marks."""
 
     def mark(self) -> Any:
         """Queue a mark and return at once."""
@@ -61,16 +64,16 @@ class DeviceTimer(Protocol):
         """Device time between two marks, or None while the device has not reached `end`."""
 
     def recycle(self, mark: Any) -> None:
-        """Hand a mark back; it will not be read again."""
+        """Return a mark that will not be read again, so that it can be reused."""
 
 
 @dataclass
 class Lap:
-    """One window of time: `wall_ns` is exactly the sum of `phases`, `other` included."""
+    """One time window: `wall_ns` is exactly the sum of `phases`, including `other`."""
 
     wall_ns: int
-    phases: dict[str, int]  # nanoseconds, only phases that took any
-    # Milliseconds, where the device keeps its own time.
+    phases: dict[str, int]  # nanoseconds; only phases that occurred
+    # Milliseconds; only for devices with their own timer.
     device_phases: dict[str, float] | None = None
     _marks: list[tuple[Any, str]] = field(default_factory=list, repr=False)
     _timer: DeviceTimer | None = field(default=None, repr=False)
@@ -87,7 +90,8 @@ class Lap:
         return step_time(self.phases_ms(), self.device_phases) or 0.0
 
     def is_settled(self) -> bool:
-        """True once the device has passed this window; fills `device_phases` the first time."""
+        """True once the device has finished the work of this window. Then `device_phases` is set,
+        if the device has a timer."""
         if self._timer is None or self.device_phases is not None:
             return True
         device_phases: dict[str, float] = {}
@@ -126,9 +130,8 @@ class _Phase:
 
 
 class PhaseClock:
-    """Charges every nanosecond to one phase. Not thread-safe: it times one thread, the one that
-    trains.
-    """
+    """Assigns every nanosecond to one phase. Not thread-safe: it measures one thread, the one that
+    trains."""
 
     def __init__(self, now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now = now
@@ -146,12 +149,12 @@ class PhaseClock:
         return self._phases[name]
 
     def attach(self, timer: DeviceTimer) -> None:
-        """Leave marks on a device from now on; what happened before stays in host time."""
+        """Put marks into the device's queue from now on. Earlier times are host times only."""
         self._timer = timer
         self._marks = [(timer.mark(), self._stack[-1])]
 
     def lap(self) -> Lap:
-        """Close the current window and open the next one at the same instant."""
+        """End the current window and start the next one at the same instant."""
         self._charge()
         window, self._window = self._window, {}
         for name, ns in window.items():
@@ -165,7 +168,7 @@ class PhaseClock:
         return lap
 
     def total(self) -> Lap:
-        """The whole run so far, closed windows and the open one."""
+        """The whole run so far: all ended windows and the current one."""
         self._charge()
         phases = dict(self._total)
         for name, ns in self._window.items():
@@ -177,7 +180,7 @@ class PhaseClock:
         return (self._now() - self._started) / 1e6
 
     def spent_ns(self, name: str) -> int:
-        """What a phase has taken since the clock started."""
+        """The total time of a phase since the clock started."""
         self._charge()
         return self._total.get(name, 0) + self._window.get(name, 0)
 
@@ -204,7 +207,7 @@ class PhaseClock:
 
 
 def cost_per_switch_ns(rounds: int = 200) -> float:
-    """What entering or leaving a phase costs on this machine, measured on a clock of its own."""
+    """The time to enter or leave a phase on this machine, measured with a separate clock."""
     clock = PhaseClock()
     start = time.perf_counter_ns()
     for _ in range(rounds):

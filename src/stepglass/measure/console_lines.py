@@ -1,10 +1,10 @@
-"""The lines that training prints and `explain` reads: each text beside the pattern that reads it.
+"""The lines that training prints and `explain` reads, each next to the pattern that reads it.
 
     saved_line(CheckpointRecord(...))  ->  "checkpoint 400: stalled 4.11ms, 9.7 MB"
     SAVED.search(line)                 ->  iter, stall, back, size, unit, best
 
-The lines of nanoGPT have no pattern here: whoever reads nanoGPT's log reads them. Lines that only a
-person reads are printed where they are made. The table of phases is in ledger.py.
+nanoGPT's lines have no pattern here, because the reader of nanoGPT's logs has the patterns. Lines
+that no program reads are made in the module that prints them. The table of phases is in ledger.py.
 """
 
 import math
@@ -20,7 +20,7 @@ from stepglass.measure.event_details import (
 )
 from stepglass.measure.records import CheckpointRecord, EvalRecord, IterRecord
 
-# Every line with a pattern in this module or in ledger.py has one of these words in it.
+# Every line with a pattern in this module or in ledger.py contains one of these texts.
 MARKS = re.compile(
     r"eval \d|checkpoint \d|warm-up: |compile|stopped by|updates done|ran out of memory|device: "
     r"|dtype: |peak for MFU|vocabulary|where the time went"
@@ -34,7 +34,7 @@ UNIT_BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
 
 def duration_ms(text: str | None) -> float | None:
-    """What `units.duration` printed.
+    """Parse a duration that `units.duration` has formatted.
 
     >>> [duration_ms(x) for x in ("0.01ms", "5.7s", "1m 15s", "1h 02m", "n/a")]
     [0.01, 5700.0, 75000.0, 3720000.0, None]
@@ -49,7 +49,7 @@ def duration_ms(text: str | None) -> float | None:
     return round(total, 6) if math.isfinite(total) else None
 
 
-# -- lines that nanoGPT prints too ---------------------------------------------------------------
+# -- lines that nanoGPT also prints --------------------------------------------------------------
 
 
 def iteration_line(record: IterRecord, step_ms: float) -> str:
@@ -90,7 +90,7 @@ EVALUATION = re.compile(
 
 
 def evaluation_line(record: EvalRecord) -> str:
-    """What nanoGPT's line hides: what the evaluation cost, and how certain its loss is."""
+    """Shows what nanoGPT's line does not: the evaluation's time and the loss's standard error."""
     return (
         f"eval {record.iter}: {units.duration(record.wall_ms)}, "
         f"val loss {units.loss(record.val_loss)} ± {units.loss(record.val_se)} "
@@ -179,8 +179,8 @@ NO_MEMORY = re.compile(rf"ran out of memory at step {STEP_NUMBER} with batch_siz
 
 
 def no_memory_text(device: str, when: str, sizes: str, remedy: str) -> str:
-    """The error of a run that has no memory left. `when` is "at step 7" or "at the start"; `sizes`
-    begins with the batch size, as in "batch_size=12 and block_size=64".
+    """The out-of-memory error of a run. `when` is "at step 7" or "at the start". `sizes` starts
+    with the batch size, for example "batch_size=12 and block_size=64".
     """
     return f"{device} ran out of memory {when} with {sizes}; try {remedy}"
 
@@ -212,7 +212,7 @@ PEAK = re.compile(rf"\bpeak for MFU: (?:.{{0,200}}?(?P<rate>{FIGURE}) (?P<unit>[
 
 
 def peak_line(source: str) -> str:
-    """`source` names the rate, or says why none is known."""
+    """`source` names the rate, or says why it is unknown."""
     return f"peak for MFU: {source}"
 
 
@@ -226,7 +226,7 @@ DATA = re.compile(
 
 
 def data_line(folder: Path, train_tokens: int, val_tokens: int, vocab: int, kind: str) -> str:
-    """What `prepare` has made; many people keep its output in the same file."""
+    """The result of `prepare`. It has a pattern because many users log it to the same file."""
     return (
         f"{folder}: train {train_tokens:,} tokens, val {val_tokens:,} tokens, "
         f"vocabulary {vocab:,} ({kind})"

@@ -1,7 +1,8 @@
-"""Peak FLOP/s of known devices, from devices.csv. No torch: the readers use it too.
+"""Peak FLOP/s of known devices, from devices.csv. Needs no torch, because log readers use it too.
 
-A name matches by whole words, so an A10G is not an A10 and an L40 is not an L4. A laptop card
-shares its name with a desktop card twice as fast: without a row of its own it is unknown.
+Names are matched by whole words, so an A10G is not an A10, and an L40 is not an L4. A laptop card
+has the same name as a desktop card that is twice as fast, so a laptop card without its own row in
+the table is unknown.
 """
 
 import csv
@@ -15,9 +16,8 @@ class KnownDevice:
     """A row of the table."""
 
     name: str
-    tflops: dict[
-        str, float
-    ]  # by number format: bf16 fp16 tf32 fp32; absent where the device has none
+    # By number format (bf16, fp16, tf32, fp32), without those that the device does not support.
+    tflops: dict[str, float]
     grade: str
     memory_bytes: float | None = None
 
@@ -41,7 +41,7 @@ def find_device(name: str) -> KnownDevice | None:
             continue
         if all(re.search(rf"\b{re.escape(token)}\b", words) for token in tokens):
             formats = {key: float(row[key]) for key in ("bf16", "fp16", "tf32", "fp32") if row[key]}
-            memory = re.match(r"[\d.]+", row["mem_gb"])  # the smallest, where there are several
+            memory = re.match(r"[\d.]+", row["mem_gb"])  # the smallest, if there are several
             return KnownDevice(
                 row["name"], formats, row["grade"], float(memory[0]) * 1e9 if memory else None
             )

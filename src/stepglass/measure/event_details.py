@@ -1,4 +1,4 @@
-"""What the details of each event are: `detail` of an event's record in run.jsonl.
+"""The details of each event: the key `detail` of an event record in run.jsonl.
 
 log.write(event_record(400, SampleEvent(text="...")))
 """
@@ -132,5 +132,5 @@ EVENTS: dict[str, type[EventDetail]] = {cls.event_name: cls for cls in get_args(
 
 
 def event_record(iteration: int, detail: EventDetail) -> EventRecord:
-    """The record of an event that happened after so many updates."""
+    """The record of an event that happened after `iteration` updates."""
     return EventRecord(name=detail.event_name, iter=iteration, detail=detail.as_dict())

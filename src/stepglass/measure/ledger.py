@@ -1,23 +1,11 @@
-"""Where the time went, as a table that sums to the wall clock."""
+"""The ledger: a table of the time per phase that adds up to the wall-clock time."""
 
 import re
 from dataclasses import dataclass
 
 from stepglass import units
-from stepglass.measure.clock import PHASES, Lap
+from stepglass.measure.clock import PHASE_MEANINGS, PHASES, Lap
 from stepglass.measure.records import Background, LedgerTotals
-
-WHAT = {
-    "warmup": "imports, model, compile, first batch",
-    "data": "reading batches",
-    "forward_backward": "the model, forwards and backwards",
-    "optimizer": "clipping and the weight update",
-    "eval": "evaluations",
-    "checkpoint": "waiting for checkpoints",
-    "log": "console and run log",
-    "gc": "Python's garbage collector",
-    "other": "claimed by no phase",
-}
 
 
 @dataclass(frozen=True)
@@ -30,14 +18,14 @@ class LedgerRow:
 
 
 def ledger_rows(total: Lap) -> list[LedgerRow]:
-    """Every phase in its fixed order, those that took no time included."""
+    """Every phase in a fixed order, including those that took no time."""
     wall_ns = max(total.wall_ns, 1)
     spent = [(name, total.phases.get(name, 0)) for name in PHASES]
     return [LedgerRow(name, ns / 1e6, ns / wall_ns) for name, ns in spent]
 
 
 def ledger_totals(total: Lap) -> LedgerTotals:
-    """The ledger as it stands in the run log."""
+    """The ledger as it is written to the run log."""
     phases = {row.phase: row.ms for row in ledger_rows(total)}
     return LedgerTotals(wall_ms=total.wall_ms, phases=phases)
 
@@ -52,11 +40,14 @@ ROW = re.compile(
 
 
 def ledger_lines(total: Lap, background: Background) -> list[str]:
-    """A heading, the phases, and the wall clock they add up to; then what was done beside it."""
+    """A heading, the phases, the wall-clock time that they add up to, and the background work."""
     rows = [row for row in ledger_rows(total) if row.ms > 0 or row.phase == "other"]
     return [
         HEADING,
-        *(f"{_row_text(row.phase, row.ms, row.share)}   {WHAT[row.phase]}" for row in rows),
+        *(
+            f"{_row_text(row.phase, row.ms, row.share)}   {PHASE_MEANINGS[row.phase]}"
+            for row in rows
+        ),
         "  " + "-" * 37,
         _row_text(WALL_CLOCK, total.wall_ms, 1),
         *_background_lines(background),

@@ -1,11 +1,11 @@
-"""The records of run.jsonl: every key that the file may have, in the file's order.
+"""The records of run.jsonl: all keys of the file, in the order of the file.
 
     log.write(EvalRecord(iter=400, wall_ms=549.2, train_loss=2.39, val_loss=2.43, ...))
 
-A record's fields are its keys, and each field says what it means. The writer, all readers, the
-loggers and docs/run-log.md take the keys from here; the details of events are in event_details.py.
-Other versions may write more keys, or fewer: `parse_line` reads any line, and `record_from` drops
-the keys that are not known here and sets those that are missing to None.
+The fields of a record class are its keys, and each field has a description. The writer, all
+readers, the loggers and docs/run-log.md use these classes. The details of events are in
+event_details.py. Other versions may write more keys or fewer. `parse_line` reads any line, and
+`record_from` drops unknown keys and sets missing keys to None.
 """
 
 import json
@@ -15,18 +15,18 @@ from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
-SCHEMA = 1  # changes when a reader of the schema before would be misled
-MOST_DIGITS = 16  # no integer of ours has more
+SCHEMA = 1  # increased when readers of the previous schema would misunderstand the file
+MOST_DIGITS = 16  # no integer that Stepglass writes has more
 
 
 class Keyed:
-    """Fields that are keys of the run log: they become a dict, and can be made from one."""
+    """Base class of records: converts between the fields and a dict of the run log."""
 
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The keys and values as they stand in the file. Values are shared, not copied: a record
-        is made for every update, and this has to be quick.
+        """The keys and values as in the file. Values are not copied, because this is called for
+        every update and must be fast.
         """
         cls: Any = type(self)
         keys, values_of, optional = _layout(cls)
@@ -38,8 +38,8 @@ class Keyed:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
-        """The same fields from a file. Nothing is known about the values: any may be of any type,
-        and one that is missing is None.
+        """Make a record from a dict that was read from a file. The values are not checked and may
+        have any type. Missing values are None.
         """
         return cls(**{f.name: found.get(_key_of(f.name)) for f in fields(cls)})  # type: ignore[arg-type]
 
@@ -50,7 +50,7 @@ def _key_of(name: str) -> str:
 
 @cache
 def _layout(cls: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-    """The keys of a class, a function that fetches their values, and which keys may be left out."""
+    """The keys of a class, a function that returns their values, and the optional keys."""
     names = [f.name for f in fields(cls)]
     if hasattr(cls, "kind"):
         names.insert(0, "kind")
@@ -195,12 +195,12 @@ KINDS: dict[str, type[RunRecord]] = {
 }
 
 
-# -- inside of an end ----------------------------------------------------------------------------
+# -- parts of an end record ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerTotals(Keyed):
-    """Where a whole process's time went."""
+    """The time per phase of a whole process: `ledger` of an end record."""
 
     wall_ms: Annotated[float, "since its clock started"]
     phases: Annotated[dict[str, float], "milliseconds by phase; they add up to `wall_ms`"]
@@ -208,7 +208,7 @@ class LedgerTotals(Keyed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background(Keyed):
-    """What the checkpoint writer did beside training: `background` of an end."""
+    """What the checkpoint writer did during training: `background` of an end record."""
 
     checkpoint_writer_ms: Annotated[float, "how long it worked"]
     saves: Annotated[int, "checkpoints written"]
@@ -219,7 +219,7 @@ class Background(Keyed):
 
 
 def parse_line(line: str | bytes) -> dict[str, Any] | None:
-    """A line of the log as it stands there, or None if it is half a line, or another program's."""
+    """The record in a line of the log, or None if the line is incomplete or not a record."""
     try:
         found = json.loads(line, parse_int=whole)
     except (ValueError, RecursionError):
@@ -228,13 +228,13 @@ def parse_line(line: str | bytes) -> dict[str, Any] | None:
 
 
 def record_from(found: Mapping[str, Any]) -> RunRecord | None:
-    """A record from what `parse_line` found, or None if it is of a kind that is not known here."""
+    """Make a record from the result of `parse_line`, or None if its kind is unknown."""
     cls = KINDS.get(found["kind"])
     return cls.from_dict(found) if cls is not None else None
 
 
 def whole(text: str) -> int | float:
-    """An integer of JSON. It may be of any length: one that is too long becomes a float.
+    """Parse a JSON integer, which may have any length. A very long one becomes a float.
 
     >>> whole("42"), whole("9" * 400)
     (42, inf)

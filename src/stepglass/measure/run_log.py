@@ -1,13 +1,13 @@
-"""The run log, `OUT_DIR/run.jsonl`: one JSON object a line, append-only, one writer.
+"""The run log, `OUT_DIR/run.jsonl`: one JSON object per line, append-only, with one writer.
 
-The trainer hands over a record and goes on; a thread encodes and writes at most twice a second.
-Readers follow the file by byte offset and never lock it. The records and their keys are in
-records.py. NaN and infinity are not JSON: they become null. Loggers get the same records from the
-writer, so that the trainer writes each of them once.
+The trainer only queues a record. A thread encodes and writes the records, at most twice a second.
+Readers follow the file by byte offset and never lock it. The records and their keys are defined in
+records.py. NaN and infinity are not valid JSON, so they are written as null. The writer also passes
+the records on to the loggers, so that the trainer has to write each record only once.
 
-A log that cannot be written must not end a run: the failure is kept in `failure`, and the trainer
-reports it. Before every write the run's folder is checked: if it is lost, what is queued stays
-queued until `move_to` names another folder.
+If the log cannot be written, the run goes on. The error is stored in `failure`, and the trainer
+reports it. Before every write the run's folder is checked. If the folder is lost, the records stay
+in the queue until `move_to` sets another folder.
 """
 
 import errno
@@ -40,60 +40,61 @@ FLUSH_INTERVAL_S = 0.5
 
 @dataclass
 class Mark:
-    """A place in the log: how many bytes stand before it, once what was queued is written."""
+    """A position in the log in bytes. It is set when the records queued before it are written."""
 
     position: int | None = None
 
 
 class RunLogWriter:
-    """Appends records from a background thread. Once it is closed, all of them are in the file."""
+    """Appends records in a background thread. After `close`, all of them are in the file."""
 
     def __init__(self, folder: Folder, check: Callable[[], None] = lambda: None) -> None:
-        """`check` raises CheckpointError if nothing in the folder may be changed any more."""
+        """`check` must raise CheckpointError if this run must not change the folder any more."""
         self._folder, self._check = folder, check
         self._queue: list[RunRecord | Mark] = []
-        self._lock = threading.Lock()  # held only for a moment: the trainer may be waiting
-        self._writing = threading.Lock()  # held while the disk works: keeps records in order
+        self._lock = threading.Lock()  # for the queue; held only briefly, as the trainer needs it
+        self._writing = threading.Lock()  # held during a write, to keep the records in order
         self._closing = threading.Event()
         self._followers: list[Callable[[list[RunRecord]], None]] = []
-        self.failure: str | None = None  # the last one
+        self.failure: str | None = None  # the last error
         self._is_torn = False
-        self._start: bytes | None = None  # the line that tells which run this is
+        self._start: bytes | None = None  # the line of the start record, which has the run's id
         self._heal_torn_line()
         self._thread = threading.Thread(target=self._run, name="run-log")
         self._thread.start()
 
     def write(self, record: RunRecord) -> None:
-        """Queue a record. What it holds must not be changed afterwards."""
+        """Queue a record. Its contents must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
 
     def follow(self, take: Callable[[list[RunRecord]], None]) -> None:
-        """Have `take` called with the records from now on, also with those that the disk refuses.
+        """Call `take` with all records from now on, even with those that cannot be written to disk.
 
-        A checkpoint may be waiting meanwhile: `take` must return at once and raise nothing.
+        `take` must return at once and must not raise, because a checkpoint may wait for it.
         """
         self._followers.append(take)
 
     def mark(self) -> Mark:
-        """The place after everything written so far. Its position is known after `flush()`."""
+        """The position after all records so far. It is known after `flush()`."""
         mark = Mark()
         with self._lock:
             self._queue.append(mark)
         return mark
 
     def flush(self) -> None:
-        """Write what is queued and wait for the disk: a checkpoint must not be ahead of its log."""
+        """Write all queued records and wait until they are on disk. Called before a checkpoint is
+        written, so that the log on disk reaches at least to the checkpoint."""
         self._write_queue(durably=True)
 
     def move_to(self, folder: Folder, check: Callable[[], None]) -> None:
-        """Go on in another folder, with what could not be written into the one before."""
+        """Write to another folder from now on, starting with the records that are still queued."""
         with self._writing:
             self._folder, self._check = folder, check
             self._is_torn = False
 
     def close(self) -> None:
-        """Write what is queued and stop the thread."""
+        """Write all queued records and stop the thread."""
         self._closing.set()
         self._thread.join()
 
@@ -130,7 +131,8 @@ class RunLogWriter:
                 file.write(b"\n")  # the failed write may have left half a line
             end = file.tell()
             lines = []
-            if end == 0 and self._start is not None:  # somebody deleted the log, or it moved
+            # The log was deleted, or the run now writes to another folder: repeat the start record.
+            if end == 0 and self._start is not None:
                 lines.append(self._start)
                 end += len(self._start)
             for item in batch:
@@ -147,8 +149,8 @@ class RunLogWriter:
                 os.fsync(file.fileno())
 
     def _open(self, flags: int) -> int:
-        """Open the log, but never through a symlink, and only if it is a file: a pipe would swallow
-        what is written."""
+        """Open the log. Raises OSError if it is a symlink or not a regular file: what is written to
+        a pipe would be lost."""
         flags |= SAFE_FLAGS
         fd = os.open(self._folder.at(NAME), flags, 0o666, dir_fd=self._folder.fd)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -157,7 +159,7 @@ class RunLogWriter:
         return fd
 
     def _heal_torn_line(self) -> None:
-        # A killed run may leave half a line; what is appended next must start on a line of its own.
+        # A killed run may have left half a line. End it, so that the next record is a line itself.
         try:
             fd = self._open(os.O_RDWR)
         except FileNotFoundError:
@@ -190,8 +192,8 @@ def _finite(value: Any) -> Any:
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Every record in file order, as it stands there. Half-written and foreign lines are passed
-    over.
+    """Every record, unchanged and in file order. Incomplete lines and lines of other programs are
+    skipped.
     """
     with open(path, "rb") as file:
         for line in file:
@@ -201,8 +203,8 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def history(path: Path) -> list[dict[str, Any]]:
-    """The run as one story: where a run was resumed, what it did again replaces what stood there
-    before.
+    """The records of a run without repetitions: if a resumed run repeated some iterations, only the
+    newer records of these iterations are kept.
     """
     story: list[dict[str, Any]] = []
     for record in read_records(path):
@@ -215,8 +217,8 @@ def history(path: Path) -> list[dict[str, Any]]:
 
 
 def _is_undone(record: dict[str, Any], back_to: int) -> bool:
-    # Iteration k is the k-th update: resuming at k does it again. An evaluation or a checkpoint at
-    # k describes the weights before that update, so those at k itself remain true.
+    # A run that is resumed at k repeats update k, so the old record of iteration k is replaced. An
+    # evaluation or a checkpoint at k describes the weights before update k, so it is still valid.
     if record["kind"] == IterRecord.kind:
         return bool(record["iter"] >= back_to)
     is_counted = record["kind"] in (EvalRecord.kind, CheckpointRecord.kind)

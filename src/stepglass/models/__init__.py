@@ -1,1 +1,1 @@
-"""The models, one file each, read top to bottom."""
+"""The models. Each is one file that can be read from top to bottom."""

@@ -1,12 +1,13 @@
-"""Four operations that PyTorch does on a CPU in more passes over memory than they need.
+"""Four operations for which PyTorch makes more passes over memory on a CPU than necessary.
 
     y = rms_norm(x, weight)                      # Qwen3's norm
     qk = normed_and_rotated(qk, ...)             # its norm of heads, then rotary positions
     y = swiglu(gate_and_up)                      # silu(gate) * up
     y = attention(q, k, v)                       # causal
 
-Each is written once as the formula (`plain_*`), which a GPU compiles into one kernel, and once with
-its gradient by hand, which a CPU takes. Tests compare the two in double precision.
+Each operation has two versions. `plain_*` is the formula, which torch.compile turns into one kernel
+for a GPU. The other has a hand-written gradient and is used on a CPU. Tests compare the two in
+double precision.
 """
 
 import functools
@@ -17,10 +18,12 @@ from torch.autograd.function import FunctionCtx
 from torch.nn import functional as F
 
 EPS = 1e-6
-# Attention on a CPU: queries in a block, and scores at a time that a core's cache can hold.
+# Attention on a CPU: the number of queries in a block, and of scores that fit in a core's cache.
 ROWS = 128
 CACHED_SCORES = 48 * 128 * 256
-KEPT_SCORES = 1 << 25  # of all heads, for the way back: beyond that PyTorch's own, which keeps none
+# The most scores of all heads that are kept for the backward pass. Above this, PyTorch's attention
+# is used, which keeps none.
+KEPT_SCORES = 1 << 25
 
 
 def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
@@ -28,8 +31,9 @@ def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
     return result
 
 
-def by_hand(x: Tensor) -> bool:
-    """True on a CPU that neither compiles the formula nor changes number formats on the way."""
+def uses_handwritten(x: Tensor) -> bool:
+    """True if the hand-written version should be used: on a CPU, without torch.compile and without
+    autocast."""
     is_plain = not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
     return is_plain and x.device.type == "cpu"
 
@@ -39,7 +43,7 @@ def by_hand(x: Tensor) -> bool:
 
 def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     """x / rms(x) * weight over the last dimension."""
-    if by_hand(x):
+    if uses_handwritten(x):
         return _run(_RMSNorm, x, weight)
     return plain_rms_norm(x, weight)
 
@@ -49,13 +53,13 @@ def plain_rms_norm(x: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def inverse_rms(x: Tensor) -> Tensor:
-    """1 / rms(x) over the last dimension, which is kept."""
+    """1 / rms(x) over the last dimension. The result has size 1 in that dimension."""
     norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.square_().mul_(1 / x.size(-1)).add_(EPS).rsqrt_()
 
 
 def norm_gradient(grad: Tensor, y: Tensor, scale: Tensor) -> Tensor:
-    """The gradient of x in y = x * scale, where scale is 1 / rms(x). Changes `grad`."""
+    """The gradient of x for y = x * scale, where scale is 1 / rms(x). Changes `grad` in place."""
     along = torch.linalg.vecdot(grad, y).unsqueeze(-1).mul_(1 / y.size(-1))
     return grad.addcmul_(y, along, value=-1).mul_(scale)
 
@@ -79,12 +83,12 @@ class _RMSNorm(torch.autograd.Function):
 
 
 def normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Heads normed and turned by their positions: (B, T, H, D) -> (B, H, T, D).
+    """Apply RMSNorm and rotary positions to each head: (B, T, H, D) -> (B, H, T, D).
 
-    `weight` (H, D); `cos` and `sin` (T, 1, D), the first half of `sin` negative: a pair is made of
-    the elements d and d + D/2.
+    `weight` is (H, D). `cos` and `sin` are (T, 1, D), and the first half of `sin` is negative. The
+    elements d and d + D/2 are rotated as a pair.
     """
-    if by_hand(x):
+    if uses_handwritten(x):
         return _run(_NormRotate, x, weight, cos, sin)
     return plain_normed_and_rotated(x, weight, cos, sin)
 
@@ -119,8 +123,8 @@ class _NormRotate(torch.autograd.Function):
 
 
 def swiglu(gate_and_up: Tensor) -> Tensor:
-    """silu(gate) * up, of the two halves of the last dimension."""
-    if by_hand(gate_and_up):
+    """silu(gate) * up, where gate and up are the two halves of the last dimension."""
+    if uses_handwritten(gate_and_up):
         return _run(_SwiGLU, gate_and_up)
     return plain_swiglu(gate_and_up)
 
@@ -154,27 +158,27 @@ class _SwiGLU(torch.autograd.Function):
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
-    """Every query attends to the keys up to its own position: (B, H, T, D) -> (B, H, T, D).
+    """Causal attention: every query attends to the keys up to its own position.
 
-    One query alone may have many keys before it, in a cache. Fewer key heads than query heads are
-    shared by neighbours.
+    (B, H, T, D) -> (B, H, T, D). A single query may have many earlier keys, from a cache. If there
+    are fewer key heads than query heads, neighbouring query heads share a key head.
     """
     B, H, T, _ = q.shape
     assert T in (1, k.size(2)), "a mask would be aligned with the first key, not with the last"
     is_small = B * H * T * T <= KEPT_SCORES
-    if by_hand(q) and T > 1 and is_small and k.size(1) == H and dropout == 0:
+    if uses_handwritten(q) and T > 1 and is_small and k.size(1) == H and dropout == 0:
         return _run(_Attention, q, k, v)
     if torch.compiler.is_compiling() and q.device.type == "cpu" and 1 < T <= ROWS and dropout == 0:
         return plain_attention(q, k, v)
-    # One new token may see everything before it: it needs no mask.
+    # A single new token attends to all earlier tokens, so it needs no mask.
     return F.scaled_dot_product_attention(
         q, k, v, dropout_p=dropout, is_causal=T > 1, enable_gqa=k.size(1) != H
     )
 
 
 def plain_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The formula, for a compiler to join with what is around it. A finite mask: inductor's
-    exponential of minus infinity takes several times as long."""
+    """The formula, which torch.compile can fuse with the code around it. The mask is finite:
+    inductor's exponential of minus infinity takes several times as long."""
     B, H, T, D = q.shape
     if k.size(1) != H:
         k, v = (part.repeat_interleave(H // k.size(1), dim=1) for part in (k, v))
@@ -185,14 +189,14 @@ def plain_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 class _Attention(torch.autograd.Function):
-    """Queries in blocks, heads in groups: scores that are masked are not worked out, and the
-    others are used while they are in the cache."""
+    """Processes queries in blocks and heads in groups. Most masked scores are not computed, and the
+    others are used while they are still in the CPU's cache."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         B, H, T, D = q.shape
         q, k, v = (part.reshape(B * H, T, D) for part in (q, k, v))
-        mask = future(T, q.dtype)
+        mask = causal_mask(T, q.dtype)
         out = torch.empty_like(q)
         shares = []
         for heads, rows, seen in attention_blocks(B * H, T):
@@ -221,14 +225,14 @@ class _Attention(torch.autograd.Function):
 
 
 @functools.lru_cache(maxsize=4)
-def future(T: int, dtype: torch.dtype) -> Tensor:
-    """What is added to the scores: minus infinity for keys that a query may not see."""
-    with torch.inference_mode(False):  # it may be made in an evaluation, and is used in training
+def causal_mask(T: int, dtype: torch.dtype) -> Tensor:
+    """The causal mask, which is added to the scores: minus infinity for later keys."""
+    with torch.inference_mode(False):  # it may be created in an evaluation and used in training
         return torch.full((T, T), float("-inf"), dtype=dtype).triu_(1)
 
 
 def attention_blocks(num_heads: int, T: int) -> list[tuple[slice, slice, slice]]:
-    """Heads, queries, and the keys that those queries may see."""
+    """The blocks of the computation: heads, queries, and the keys that these queries may see."""
     group = max(1, CACHED_SCORES // (min(ROWS, T) * T))
     return [
         (slice(head, head + group), slice(row, min(row + ROWS, T)), slice(min(row + ROWS, T)))

@@ -1,9 +1,9 @@
-"""Tokens from a model: it reads the prompt once, then one token at a time from the cache.
+"""Generates tokens. The model reads the prompt once, then one token at a time with a KV cache.
 
     for token in generate(model, prompt_ids, max_new_tokens=500): ...
 
-A model sees at most `block_size` tokens. When the window is full it starts over with its newer
-half, so that the cache is rebuilt once in half a window and not for every token.
+A model can read at most `block_size` tokens. When this window is full, its older half is dropped,
+so that the cache is rebuilt only once per half window and not for every token.
 """
 
 import math
@@ -20,7 +20,7 @@ from stepglass.models.model import Model
 
 @dataclass(frozen=True)
 class Draw:
-    """How the next token is chosen from the model's scores."""
+    """How the next token is chosen from the logits."""
 
     temperature: float = 0.8  # 0: always the likeliest
     top_k: int = 200
@@ -38,8 +38,8 @@ def generate(
     vocab_size: int | None = None,
     use_cache: bool = True,
 ) -> Iterator[int]:
-    """Yield new token ids. `use_cache=False` reads the whole window again for each token, which is
-    slow and gives the same tokens.
+    """Yield new token ids. With `use_cache=False` the model reads the whole window again for each
+    token, which is slow but gives the same tokens.
     """
     draw = draw or Draw()
     device = model.lm_head.weight.device
@@ -56,7 +56,7 @@ def generate(
             cache.length = 0
             logits = model(torch.tensor([window], device=device), cache=cache)[0][0]
             cache.advance(len(window))
-        scores = logits[-1, :vocab_size].float().cpu()  # the rows beyond it only pad
+        scores = logits[-1, :vocab_size].float().cpu()  # the rest of the vocabulary is padding
         token = pick_token(scores, draw, generator)
         yield token
         window.append(token)
@@ -65,18 +65,18 @@ def generate(
 
 
 def pick_token(scores: Tensor, draw: Draw, generator: torch.Generator) -> int:
-    """Choose a token from its scores."""
+    """Choose a token from the scores of all tokens."""
     if math.isnan(float(scores.max())):
         raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")
     if draw.temperature == 0:
         return int(scores.argmax())
-    scores = keep_top_k(scores.double(), draw.top_k)  # room for any temperature
+    scores = keep_top_k(scores.double(), draw.top_k)  # double: no overflow at any temperature
     scores = keep_top_p((scores - scores.max()) / draw.temperature, draw.top_p)
     return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
 
 
 def keep_top_k(scores: Tensor, top_k: int) -> Tensor:
-    """Rule out all but the `top_k` highest scores; 0 keeps all."""
+    """Exclude all but the `top_k` highest scores; 0 keeps all."""
     if not 0 < top_k < scores.numel():
         return scores
     lowest = torch.topk(scores, top_k).values[-1]
@@ -84,7 +84,7 @@ def keep_top_k(scores: Tensor, top_k: int) -> Tensor:
 
 
 def keep_top_p(scores: Tensor, top_p: float) -> Tensor:
-    """Rule out the tail beyond the likeliest tokens that together have probability `top_p`."""
+    """Keep only the likeliest tokens that together have probability `top_p`."""
     if top_p >= 1:
         return scores
     ordered, order = scores.sort(descending=True)

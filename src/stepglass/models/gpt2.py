@@ -56,12 +56,13 @@ class GPTConfig(Shape):
 
 
 def drop(x: Tensor, share: float) -> Tensor:
-    """Dropout. Without any, the call is left out: it costs a small model more than its sums."""
+    """Dropout. If `share` is 0, torch is not called, because the call takes longer than the
+    arithmetic of a small model."""
     return F.dropout(x, share) if share > 0 else x
 
 
 class LayerNorm(nn.Module):
-    """LayerNorm whose bias is optional."""
+    """LayerNorm with an optional bias."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -70,7 +71,8 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.layer_norm(x, self.shape, self.weight, self.bias)  # skips Python's own wrapper
+        # Not F.layer_norm, to save the time of its Python code.
+        return torch.layer_norm(x, self.shape, self.weight, self.bias)
 
 
 class CausalSelfAttention(nn.Module):
@@ -95,7 +97,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class GPT2MLP(nn.Module):
-    """Two linear layers with a GELU between, applied to each token by itself."""
+    """Two linear layers with a GELU between them, applied to each token separately."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -109,7 +111,7 @@ class GPT2MLP(nn.Module):
 
 
 class GPT2Block(nn.Module):
-    """Attention, then the MLP, each added to what came in."""
+    """Attention, then the MLP, each with a residual connection."""
 
     def __init__(self, config: GPTConfig, layer: int) -> None:
         super().__init__()
@@ -125,7 +127,7 @@ class GPT2Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """What lies between tokens and logits. It only holds the parts, under GPT-2's names."""
+    """Holds all parts except the head, under GPT-2's names."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -146,11 +148,12 @@ class GPT(Model):
         self.config = config
         self.transformer = Transformer(config)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        # Tied: one matrix reads tokens in and out.
+        # Tied weights: the token embedding is also the head.
         self.lm_head.weight = self.transformer.wte.weight
         self.apply(_init_weights)
         for name, parameter in self.named_parameters():
-            # The residual stream sums 2L of these: GPT-2 scales them so that it keeps its size.
+            # The residual stream is a sum of 2L such layers. As in GPT-2, their weights are scaled
+            # down so that the sum keeps its size.
             if name.endswith("c_proj.weight"):
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.n_layer))
 
@@ -161,8 +164,8 @@ class GPT(Model):
         cache: KVCache | None = None,
         reduction: str = "mean",
     ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss when there are targets; `reduction="none"` gives it per token,
-        flat.
+        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
+        tensor with one value per token.
         """
         start = 0 if cache is None else cache.length
         position = torch.arange(start, start + idx.size(1), device=idx.device)
@@ -189,10 +192,10 @@ class GPT(Model):
 
 
 class GPT2TokenDecoder:
-    """One token at a time, each layer written out: the numbers of `GPT.forward` in half the time.
+    """Computes one token at a time, with the same results as `GPT.forward` in half the time.
 
-    Calling a module costs Python more than one token's sums cost a small model. Everything that can
-    be looked up once is looked up once; a test compares the two ways.
+    In a small model, calling a module takes Python longer than the arithmetic of one token. So this
+    class calls no modules and looks up all weights in advance. A test compares the results.
     """
 
     def __init__(self, model: GPT, cache: KVCache) -> None:

@@ -1,7 +1,7 @@
-"""Keys and values of the tokens a model has already read.
+"""The keys and values of the tokens that a model has already read.
 
-Preallocated once, passed in by the caller, and advanced by the caller: a model only writes the part
-that belongs to the tokens it was given. The cache never outlives the function that made it.
+The caller allocates the cache once, passes it to the model, and advances it. The model only writes
+the keys and values of the tokens in its input. The cache never outlives the function that made it.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class KVCache:
-    """Room for `max_tokens` tokens; `length` of them are filled."""
+    """A cache for `max_tokens` tokens, of which `length` are filled."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class KVCache:
         self.length = 0
 
     def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Store one layer's new keys and values; returns all of that layer's, old and new."""
+        """Store new keys and values of one layer, and return all of this layer, old and new."""
         num_new = keys.size(2)
         self._keys[layer].narrow(2, self.length, num_new).copy_(keys)
         self._values[layer].narrow(2, self.length, num_new).copy_(values)
@@ -37,5 +37,5 @@ class KVCache:
         return self._keys[layer].narrow(2, 0, end), self._values[layer].narrow(2, 0, end)
 
     def advance(self, num_tokens: int) -> None:
-        """Called once after a forward pass, when every layer has stored its part."""
+        """Call this once after a forward pass, when every layer has stored its part."""
         self.length += num_tokens

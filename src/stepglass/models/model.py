@@ -1,6 +1,6 @@
-"""What every model has: a shape, and the few methods that the trainer and the sampler call.
+"""The base classes of all models: their shape, and the methods that training and sampling call.
 
-A new model is one file with a `Shape` and a `Model` of its own, and one line in `registry.py`.
+To add a model, write one file with its own `Shape` and `Model`, and add one line to `registry.py`.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from stepglass.units import shown
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The shape of a model: with its weights, all that is needed to rebuild it."""
+    """The shape of a model. The shape and the weights are enough to rebuild the model."""
 
     name: ClassVar[str]  # of the model, in settings and checkpoints
-    block_prefix: ClassVar[str]  # what the names of parameters inside the blocks begin with
-    token_table: ClassVar[str]  # the parameter with a row for each token that is read
+    block_prefix: ClassVar[str]  # the prefix of the names of parameters inside the blocks
+    token_table: ClassVar[str]  # the name of the token embedding
 
     vocab_size: int
     block_size: int
@@ -41,15 +41,16 @@ class Shape:
 
     @property
     def kv_heads(self) -> int:
-        """Heads of keys and values."""
+        """The number of key and value heads."""
         return self.n_head
 
     def num_params(self) -> int:
-        """Parameters of the model, counted without building it. A tied head counts once."""
+        """The number of parameters, computed without building the model. A tied head counts
+        once."""
         raise NotImplementedError
 
     def num_looked_up(self) -> int:
-        """Parameters of tables that are only looked up, never multiplied."""
+        """The number of parameters in tables that are only looked up, not multiplied."""
         raise NotImplementedError
 
     def num_params_shown(self) -> int:
@@ -67,11 +68,11 @@ class Shape:
 
 
 class Model(nn.Module):
-    """A model. It knows nothing of devices, precision, compilation or several processes: those are
-    applied from outside.
+    """A model. It does not handle devices, precision, compilation or several processes: other code
+    does that.
 
-    Called with tokens and targets it returns logits and the loss; without targets, the logits of
-    the last position and None.
+    A call with tokens and targets returns logits and the loss. A call without targets returns the
+    logits of the last position and None.
     """
 
     shape_class: ClassVar[type[Shape]]
@@ -79,7 +80,8 @@ class Model(nn.Module):
     lm_head: nn.Linear
 
     def joined_rows(self, name: str) -> dict[str, int]:
-        """The maps that a joined matrix holds, with their rows. None for other parameters."""
+        """The matrices that are joined in one parameter, with their numbers of rows. Empty for
+        parameters that are not joined."""
         raise NotImplementedError
 
     def token_decoder(self, cache: KVCache) -> Callable[[int], Tensor]:

@@ -1,14 +1,15 @@
-"""The modern model: the architecture of Qwen3, weight for weight.
+"""The modern model. It has the architecture of Qwen3, and its weights can be used as Qwen3's.
 
     model = Modern(ModernConfig(vocab_size=65, block_size=64, n_layer=2, n_head=4, n_embd=128))
     logits, loss = model(idx, targets)       # training: mean loss over all tokens
     logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
-    weights = qwen3_weights(model)           # the names transformers gives them
+    weights = qwen3_weights(model)           # with the names of the transformers library
 
-Beside GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, queries and keys
-normed, a gated MLP, no biases. Parameters have Qwen3's names, but queries, keys and values are one
-matrix here, gate and up as well: a small product costs more than its sums. Shapes: B batch, T
-tokens, C = n_embd, H heads, G key and value heads, D = head_dim, V vocabulary.
+Differences from GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, normed
+queries and keys, a gated MLP, and no biases. Parameters have Qwen3's names, except that queries,
+keys and values are one matrix, and so are gate and up: for small matrices, the overhead of a
+product is larger than its arithmetic. Shapes: B batch, T tokens, C = n_embd, H heads, G key and
+value heads, D = head_dim, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -39,8 +40,8 @@ class ModernConfig(Shape):
     block_prefix = "layers."
     token_table = "embed_tokens.weight"
 
-    n_kv_head: int = 0  # 0: as many as n_head
-    n_inner: int = 0  # 0: 8/3 n_embd, rounded up to 32
+    n_kv_head: int = 0  # 0: the same as n_head
+    n_inner: int = 0  # 0: 8/3 n_embd, rounded up to a multiple of 32
     tie_weights: bool = False
     rope_theta: float = 10_000.0
     dropout: float = 0.0
@@ -79,7 +80,7 @@ class ModernConfig(Shape):
 
 
 class RMSNorm(nn.Module):
-    """Scales each vector to length sqrt(C), then each element by a weight."""
+    """Scales each vector to length sqrt(C), then multiplies each element by a weight."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -116,7 +117,7 @@ class ModernAttention(nn.Module):
         return drop(y, self.dropout) if self.training else y
 
     def qk_weight(self) -> Tensor:
-        """The norms' weights, a row a head: (H + G, D)."""
+        """The weights of the norms, one row per head: (H + G, D)."""
         return torch.cat(
             [
                 self.q_norm.weight.expand(self.H, self.D),
@@ -126,7 +127,7 @@ class ModernAttention(nn.Module):
 
 
 class ModernMLP(nn.Module):
-    """A gated layer, applied to each token by itself."""
+    """A gated MLP, applied to each token separately."""
 
     def __init__(self, config: ModernConfig) -> None:
         super().__init__()
@@ -140,7 +141,7 @@ class ModernMLP(nn.Module):
 
 
 class ModernBlock(nn.Module):
-    """Attention, then the MLP, each added to what came in."""
+    """Attention, then the MLP, each with a residual connection."""
 
     def __init__(self, config: ModernConfig, layer: int) -> None:
         super().__init__()
@@ -181,7 +182,7 @@ class Modern(Model):
         C = self.config.n_embd
         for name, parameter in self.named_parameters():
             if name.endswith(("o_proj.weight", "down_proj.weight", "lm_head.weight")):
-                nn.init.zeros_(parameter)  # at first, no block and no head has any effect
+                nn.init.zeros_(parameter)  # at the start, blocks and head output zero
             elif name == "embed_tokens.weight":
                 nn.init.normal_(parameter, std=0.02 if self.config.tie_weights else 0.5)
             elif parameter.dim() == 2:
@@ -194,8 +195,8 @@ class Modern(Model):
         cache: KVCache | None = None,
         reduction: str = "mean",
     ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss when there are targets; `reduction="none"` gives it per token,
-        flat.
+        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
+        tensor with one value per token.
         """
         start = 0 if cache is None else cache.length
         cos, sin = (table[start : start + idx.size(1)] for table in (self.cos, self.sin))
@@ -226,8 +227,8 @@ class Modern(Model):
 
 
 class ModernTokenDecoder:
-    """One token at a time, each layer written out: the numbers of `Modern.forward` in half the
-    time, as in gpt2.py.
+    """Computes one token at a time, with the same results as `Modern.forward` in half the time. See
+    GPT2TokenDecoder in gpt2.py.
     """
 
     def __init__(self, model: Modern, cache: KVCache) -> None:
@@ -261,8 +262,8 @@ class ModernTokenDecoder:
 
 
 def qwen3_weights(model: Modern) -> dict[str, Tensor]:
-    """The weights under the names that transformers, vLLM and llama.cpp know: the same numbers, the
-    joined matrices taken apart."""
+    """The weights with the names that transformers, vLLM and llama.cpp use. The numbers are the
+    same, but joined matrices are split."""
     weights: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         full = name if name.startswith("lm_head") else f"model.{name}"
@@ -277,7 +278,7 @@ def qwen3_weights(model: Modern) -> dict[str, Tensor]:
 
 
 def qwen3_config(config: ModernConfig) -> dict[str, object]:
-    """The shape as transformers' `Qwen3Config` spells it."""
+    """The shape with the names of `Qwen3Config` in the transformers library."""
     return {
         "vocab_size": config.vocab_size,
         "hidden_size": config.n_embd,
@@ -296,7 +297,7 @@ def qwen3_config(config: ModernConfig) -> dict[str, object]:
 
 
 def rotation(config: ModernConfig) -> tuple[Tensor, Tensor]:
-    """cos and sin of every position's angles, (T, 1, D), sin with the sign of its half."""
+    """cos and sin of the angles of every position, (T, 1, D). The first half of sin is negative."""
     D = config.head_dim
     frequency = config.rope_theta ** (-torch.arange(0, D, 2).float() / D)  # (D / 2)
     angle = torch.outer(torch.arange(config.block_size).float(), frequency).unsqueeze(1)

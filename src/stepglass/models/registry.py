@@ -1,4 +1,4 @@
-"""All models, by name: from the settings of a run, or from what a checkpoint says it holds."""
+"""All models by name. Makes a model from the settings of a run or from a checkpoint."""
 
 from dataclasses import MISSING, asdict, fields
 from typing import Any
@@ -16,7 +16,7 @@ MODELS: dict[str, type[Model]] = {
 
 
 def shape_of(cfg: TrainConfig, vocab_size: int) -> Shape:
-    """The shape a run's settings ask for: they have the names of its fields."""
+    """The shape for the settings of a run. The settings have the same names as its fields."""
     shape = MODELS[cfg.model].shape_class
     asked = {
         field.name: getattr(cfg, field.name) for field in fields(shape) if hasattr(cfg, field.name)
@@ -30,13 +30,13 @@ def model_of(shape: Shape) -> Model:
 
 
 def shape_record(shape: Shape) -> dict[str, Any]:
-    """A shape as checkpoints keep it."""
+    """A shape in the form that checkpoints store."""
     return {"model": shape.name, **asdict(shape)}
 
 
 def shape_from_record(record: Any) -> Shape:
-    """The shape a checkpoint was written with. The first ones held no other model than GPT-2.
-    Raises ValueError or TypeError for anything that is not a shape."""
+    """The shape in a checkpoint. The first checkpoints had no model name, because GPT-2 was the
+    only model. Raises ValueError or TypeError if the record is not a shape."""
     if not isinstance(record, dict):
         raise ValueError(f"model_config is {shown(record)}")
     values = {key: value for key, value in record.items() if key != "model"}

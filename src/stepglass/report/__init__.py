@@ -1,1 +1,1 @@
-"""One page that shows a run: a file to keep, or live while training goes on."""
+"""A page that shows a run, as a file or live during training."""

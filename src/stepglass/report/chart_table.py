@@ -1,13 +1,13 @@
-"""The iterations of a run, for drawing: all of them as long as there is room, and never without the
-lowest and highest of each figure.
+"""The iterations of a run for drawing: all of them up to a limit. Beyond it they are thinned, but
+the lowest and highest values of each column are always kept.
 
     table = ChartTable()
-    table.drawn.slice(0, 10)["loss"]          # one number for each row that is kept, NaN if unknown
-    table.drawn.slice(0, 10)["phase:eval"]    # milliseconds of it that an evaluation took
+    table.drawn.slice(0, 10)["loss"]          # one number per kept row, NaN if unknown
+    table.drawn.slice(0, 10)["phase:eval"]    # milliseconds of the row spent on evaluation
     table.drawn.between(100, 200)             # the rows of lines 101 to 200 of the log
 
-`explain` and the page keep different rows of the same iterations: `explain` studies rows at equal
-distances in 64 bits, the page draws lowest and highest ones in the 32 bits that can be seen.
+`explain` and the page keep different rows: `explain` needs rows at equal distances in 64 bits, and
+the page draws the lowest and highest values, for which 32 bits are enough.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,15 @@ from stepglass.report.columns import (
 )
 from stepglass.report.thinning import thinned, with_sums
 
-MOST_PHASES = 32  # ours has nine; a log that names more does not tell where its time went
-MOST_WAITING = 4096  # iterations that are not in columns yet
+MOST_PHASES = 32  # our logs have nine; with more than this, the names are not real phases
+MOST_WAITING = 4096  # iterations not yet converted to columns
 FIRST_CAPACITY = 1024
 ALL = slice(None)
 
 
 class DrawnRows:
-    """Columns of numbers, one row for each iteration, thinned (`report/thinning.py`) beyond
-    `most_rows`."""
+    """Columns of numbers with one row per iteration. Beyond `most_rows`, they are thinned
+    (`report/thinning.py`)."""
 
     def __init__(self, most_rows: int) -> None:
         self._most_rows = most_rows
@@ -49,13 +49,13 @@ class DrawnRows:
         return self._num_rows
 
     def add(self, values: dict[str, float | None], phases: dict[str, float]) -> None:
-        """One iteration."""
+        """Add one iteration."""
         self._waiting.append((values, phases))
         if len(self._waiting) >= MOST_WAITING:
             self._flush()
 
     def add_block(self, block: RowBlock) -> None:
-        """Many iterations, in order."""
+        """Add many iterations, in order."""
         self._flush()
         columns: Columns = dict(block.take(ALL))
         for name, column in getattr(block, "phases", {}).items():
@@ -63,12 +63,12 @@ class DrawnRows:
         self._append(columns, len(block))
 
     def slice(self, start: int, end: int) -> Columns:
-        """The columns of these rows. A view: it must not be changed."""
+        """The columns of these rows. They are views and must not be changed."""
         end = min(end, len(self))
         return {name: column[start:end] for name, column in self._kept.items()}
 
     def between(self, after: int, until: int) -> Columns:
-        """The rows of the lines after `after`, up to and with `until`. A view."""
+        """The rows of the lines after `after`, up to and including `until`, as views."""
         if not len(self):
             return {}
         lines = self._kept["line"][: self._num_rows]
@@ -76,7 +76,7 @@ class DrawnRows:
         return self.slice(int(start), int(end))
 
     def shrink(self, most: int) -> None:
-        """Keep at most `most` rows, in the same arrays: they will fill again."""
+        """Keep at most `most` rows. The arrays keep their size, because they will fill again."""
         before = len(self)
         rows = thinned(self.slice(0, before), most)
         self._num_rows = len(rows["iter"]) if rows else 0
@@ -108,23 +108,23 @@ class DrawnRows:
         for name, values in columns.items():
             if name not in self._kept:
                 self._kept[name] = new_column(name, FIRST_CAPACITY)
-            with np.errstate(over="ignore"):  # what no float32 holds is drawn as infinite
+            with np.errstate(over="ignore"):  # too large for float32: becomes infinite
                 self._room(name, end)[start:end] = values
         for name in self._kept.keys() - columns.keys():
             self._room(name, end)
         self._num_rows = end
-        if end > self._most_rows:  # one block was longer than that
+        if end > self._most_rows:  # the block alone was longer than that
             self.shrink(self._most_rows // 2)
 
     def _wanted(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that are kept: what is drawn, and the first phases."""
+        """The names of the columns to keep: those that are drawn, and the first phases."""
         phases = list(filter(is_phase, self._kept))
         new = [name for name in names if is_phase(name) and name not in self._kept]
         known = {*DRAWN, *phases, *new[: max(0, MOST_PHASES - len(phases))]}
         return [name for name in names if name in known]
 
     def _room(self, name: str, end: int) -> Numbers:
-        """The column, with space up to `end`."""
+        """The column, enlarged if necessary to at least `end` rows."""
         column = self._kept[name]
         if end > len(column):
             grown = new_column(name, max(end, min(2 * len(column), self._most_rows)))
@@ -138,7 +138,7 @@ def _number(value: float | None) -> float:
 
 
 class ChartTable(Table):
-    """A table that also keeps rows to be drawn, and more evaluations."""
+    """A table that also keeps rows for drawing, and keeps more evaluations."""
 
     most_notes = 32_000
     most_rows = 1 << 20
@@ -163,7 +163,7 @@ class ChartTable(Table):
 
 
 class LiveChartTable(ChartTable):
-    """For a live page: its server can read the log again where somebody looks closer."""
+    """A smaller table for a live page, whose server can read the log again for zooming in."""
 
     most_notes = 8_000
     most_rows = 1 << 17

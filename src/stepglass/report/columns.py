@@ -1,7 +1,7 @@
-"""The columns that a page draws: their names, and what they are where nothing is known.
+"""The columns that a page draws: their names, and their values for rows without data.
 
-`FIGURES` is the one list of them: what is kept to be drawn, thinned and sent to a page follows from
-it. A chart that needs another column of the log adds it here.
+`FIGURES` is the only list of them. It determines which columns are kept, thinned and sent to a
+page. A chart that needs another column of the log must add it here.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ Numbers = npt.NDArray[Any]
 Columns = dict[str, Numbers]
 
 EXACT = ("iter", "line")
-# In the order in which they are sent: what is looked at first comes first.
+# In the order in which they are sent. What people look at first comes first.
 FIGURES = ("loss", "time_ms", "step_ms", "mfu", "lr", "grad_norm", "tok_s", "memory_bytes")
 DRAWN = (*EXACT, *FIGURES)
 PHASE = "phase:"
 SUM = "sum:"
-NUM = "num"  # how many iterations a row stands for
+NUM = "num"  # how many iterations a row represents
 NUM_LOSSES = "num:loss"  # how many of them have a loss
-SUMMED = ("time_ms", "loss")  # beside the phases
+SUMMED = ("time_ms", "loss")  # besides the phases
 
 
 def is_phase(name: str) -> bool:
@@ -32,7 +32,7 @@ def is_sum(name: str) -> bool:
 
 
 def empty_of(name: str) -> float:
-    """What stands where nothing is known: for a phase, that no time was spent."""
+    """The value for rows without data. For a phase it means that no time was spent."""
     return 0.0 if is_phase(name) or is_sum(name) else np.nan
 
 

@@ -1,4 +1,4 @@
-"""The `report` command: runs and logs in, one HTML file out."""
+"""The `report` command: writes one HTML file that shows runs and logs."""
 
 import shlex
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from stepglass.report.stream import Place
 from stepglass.report.to_tensorboard import to_tensorboard
 from stepglass.settings.schema import Config, Settings, setting
 
-MOST_RUNS = 8  # that colours can tell apart
-MOST_ROWS = 1 << 19  # of a run that has more than a page should hold: some 25 MB
+MOST_RUNS = 8  # the number of colours that are easy to distinguish
+MOST_ROWS = 1 << 19  # rows of a very long run in a page: about 25 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +38,6 @@ class ReportConfig(Config):
     to: Literal["html", "tensorboard"] = setting(
         "html", "tensorboard: write a run's numbers as TensorBoard events, into a folder"
     )
-
-    def used(self) -> list[str]:
-        return ["out", "lang", "device", "to"]
-
-    def check(self) -> None:
-        """The settings do not depend on each other."""
 
 
 USAGE = "usage: stepglass report RUN|LOG|-... [-o FILE.html] [--key=value ...]\n"
@@ -83,14 +77,14 @@ def write_report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     try:
         with replacing(path) as file:
             for piece in page.report_pieces(runs, f"{title} · Stepglass", cfg.lang):
-                file.write(piece.encode("utf-8", "replace"))  # half a character may be in a log
+                file.write(piece.encode("utf-8", "replace"))  # a log may contain lone surrogates
     except OSError as error:
         raise ConfigError(f"--out={path}: cannot be written: {os_reason(error)}") from error
     say(f"{units.printable(str(path))}: {units.size(path.stat().st_size)}")
 
 
 def write_tensorboard(targets: list[str], cfg: ReportConfig, say: Say) -> None:
-    """Write a run's numbers for TensorBoard, where `train --log_to=tensorboard` would have."""
+    """Write a run's numbers for TensorBoard, to the place that `--log_to=tensorboard` uses."""
     if len(targets) != 1:
         raise ConfigError(f"--to=tensorboard expects one run, found {len(targets)}: {targets}")
     run = Path(targets[0])
@@ -103,7 +97,7 @@ def write_tensorboard(targets: list[str], cfg: ReportConfig, say: Say) -> None:
 
 def read_run(target: str, name: str, device: str | None, words: dict[str, Words]) -> dict[str, Any]:
     """One run: its story, and its rows as messages."""
-    with collector_paused():  # a long log is many small objects without reference cycles
+    with collector_paused():  # a long log creates many small objects without cycles
         path, file = opened(target)
         with file:
             try:
@@ -115,8 +109,8 @@ def read_run(target: str, name: str, device: str | None, words: dict[str, Words]
         if not log.format.is_run_log:
             run_dir = None
         end = stream.place_of(log)
-        # A log with more rows than fit was thinned while it was read. It is thinned once more, to
-        # what a page should hold.
+        # A very long log was already thinned while it was read. It is thinned again to the size
+        # that a page should have.
         most = MOST_ROWS if stream.num_hidden(log) else None
         return {
             "story": story.story_of(known, name, run_dir, words),
@@ -125,7 +119,7 @@ def read_run(target: str, name: str, device: str | None, words: dict[str, Words]
 
 
 def unique_names(targets: list[str]) -> list[str]:
-    """What to call the runs: names as short as possible, and no two the same.
+    """Names for the runs, as short as possible and all different.
 
     >>> unique_names(["a/out", "b/out", "x.log"]), unique_names(["runs/a/run.jsonl"])
     (['a/out', 'b/out', 'x.log'], ['a'])
@@ -137,7 +131,7 @@ def unique_names(targets: list[str]) -> list[str]:
 
 
 def is_log_of(path: Path, target: str) -> bool:
-    """Is the file `path` the log that the page is to show?"""
+    """Is the file `path` the log that the page will show?"""
     found = Path(target)
     logs = [found, found / "run.jsonl"] if found.is_dir() else [found]
     return any(log.is_file() and path.samefile(log) for log in logs)
@@ -148,7 +142,7 @@ def is_here(folder: Path) -> bool:
 
 
 def default_path(targets: list[str]) -> Path:
-    """Beside the log or in the run's folder, under a name that is not the log's."""
+    """A path next to the log or in the run's folder, different from the log's own path."""
     first = Path(targets[0])
     if len(targets) > 1 or targets[0] == "-":
         return Path("report.html")

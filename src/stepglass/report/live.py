@@ -1,21 +1,20 @@
-"""A run that is being written, as events for a page: what was added to `run.jsonl` since the last
-event.
+"""Follows a run while it is written, and makes events for a page from new lines of `run.jsonl`.
 
     run = LiveRun(run_dir)
-    while run.advance():                  # reads a piece of the file; False when there is no more
+    while run.advance():                  # reads a piece of the file; False at its end
         ...
-    run.has_news(after=None)              # is there something to read? Costs next to nothing
+    run.has_news(after=None)              # a cheap test: is there anything new?
     for event in run.events(after=None):  # or after the id of the last event a page has seen
         ...
-    run.detail(0, 1000, 2000)             # the rows of these lines, where a page looks closer
+    run.detail(0, 1000, 2000)             # the rows of these lines, for zooming in
 
 A page of a long run gets only as many rows as it can draw, and the server keeps only what it needs
-for that. For a closer look, the rows of a part are read from the file again. So memory does not
-grow with the run.
+for that. When a page zooms in, the rows of that part are read from the file again. So memory does
+not grow with the length of the run.
 
-An event's id is a place in the file. A page can therefore go on where it was, even after the server
-was restarted: rows that it gets twice replace those it had. The file is only read, never written,
-and only whole lines of it are used.
+The id of an event is a position in the file. So a page can continue where it stopped, even after
+the server was restarted: rows that it gets twice replace the old ones. The file is only read, never
+written, and only whole lines are used.
 """
 
 import json
@@ -42,17 +41,18 @@ from stepglass.run_dir import lock
 
 PIECE = 1 << 22  # bytes read at once
 LONGEST_LINE = 1 << 20
-# A file is recognised by its inode and the beginning of its first line: inodes are used again.
+# A file is identified by its inode and the start of its first line, because inodes are reused.
 LONGEST_HEAD = 256
-OVERVIEW_ROWS = 32_000  # that a page gets at first, thinned if there are more: some 2 MB
-NEW_ROWS = 2048  # a page gets every new row, unless there are more than this
-LEAST_SHARE = 64  # a long file that is still being read is sent in at most this many parts
+OVERVIEW_ROWS = 32_000  # rows that a page gets at first, thinned if there are more: about 2 MB
+NEW_ROWS = 2048  # new rows are thinned only if there are more than this
+LEAST_SHARE = 64  # while a long file is being read, it is sent in at most this many parts
 DETAIL_ROWS = 16_000
-MOST_READ_AGAIN = 24 << 20  # bytes for a closer look: a second's work
+MOST_READ_AGAIN = 24 << 20  # bytes to read again for zooming in: about one second
 MOST_MARKS = 4096
-MARK_BYTES = 1 << 18  # between two places of the file whose line number is kept; more in a long one
-# The pause between two studies of the run doubles each time: most changes at first. It is also at
-# least PAUSE_SHARE times as long as the study took, since training needs the machine.
+MARK_BYTES = 1 << 18  # between two marks of a line number; more in a long file
+# The pause between two studies of the run doubles each time, because a run changes most at its
+# start. It is also at least PAUSE_SHARE times as long as the study took, to leave the CPU to
+# training.
 FIRST_PAUSE_S = 3.0
 LONGEST_PAUSE_S = 60.0
 PAUSE_SHARE = 1000
@@ -70,7 +70,7 @@ class LiveEvent:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a page has: a file up to an offset, and a story."""
+    """What a page already has: the file up to an offset, and a story."""
 
     file: int
     offset: int
@@ -82,7 +82,7 @@ class Seen:
 
 
 class LiveRun:
-    """Follows one run directory. Not to be used from two threads at once."""
+    """Follows one run directory. Not thread-safe."""
 
     def __init__(
         self,
@@ -101,13 +101,13 @@ class LiveRun:
         self._begin(file=0)
 
     def _begin(self, file: int) -> None:
-        """Start with a file of which nothing has been read."""
+        """Start reading a new file from its beginning."""
         self._file = file
         self._size = 0
         self._is_behind = False
         self._intake = Intake(LiveChartTable, RunLogReader())
         self._marks: list[tuple[int, Place]] = [(0, Place())]
-        self._lines: list[tuple[int, int]] = [(0, 0)]  # (place in the file, lines before it)
+        self._lines: list[tuple[int, int]] = [(0, 0)]  # (offset in the file, lines before it)
         self._is_stale = True
         self._next_look = 0.0
         self._pause_s = FIRST_PAUSE_S
@@ -119,9 +119,9 @@ class LiveRun:
     # -- reading ---------------------------------------------------------------------------------
 
     def has_news(self, after: str | None) -> bool:
-        """Is there something, or soon, that a page which has seen `after` does not have?"""
+        """Is there anything new, or to be read, for a page that has seen the event `after`?"""
         if after != Seen(self._file, self._offset, self._story_number).id:
-            return True  # it was read for another page
+            return True  # news that was read for another page
         try:
             size = os.stat(self._path).st_size
         except OSError:
@@ -129,9 +129,9 @@ class LiveRun:
         return size != self._size or self._is_due()
 
     def advance(self) -> bool:
-        """Read on. True if there is more to read at once."""
+        """Read the next piece. True if there is more to read right now."""
         try:
-            with open(self._path, "rb", opener=without_waiting) as file:
+            with open(self._path, "rb", opener=open_nonblocking) as file:
                 self._is_behind = is_more = self._read(file)
         except FileNotFoundError:
             is_more = False
@@ -144,7 +144,7 @@ class LiveRun:
         return is_more
 
     def _read(self, file: BinaryIO) -> bool:
-        """Read a piece. True if there is probably more."""
+        """Read one piece. True if there is probably more."""
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return False
@@ -157,19 +157,19 @@ class LiveRun:
         end = data.rfind(b"\n") + 1
         if not end and len(data) < LONGEST_LINE:
             return False
-        end = end or len(data)  # no log has a line that long: it will not be understood
+        end = end or len(data)  # no real line is that long: it may be cut anywhere
         self._mark_lines(data[:end])
         self._intake.feed(data[:end].replace(b"\r\n", b"\n"))
         self._marks.append((self._offset + end, stream.place_of(self._log())))
-        if len(self._marks) > MOST_MARKS:  # of the older half, every second mark is enough
+        if len(self._marks) > MOST_MARKS:  # drop every second mark of the older half
             del self._marks[1 : MOST_MARKS // 2 : 2]
         self._is_stale = True
         if END in data:
-            self._next_look = 0.0  # how a run ended is told at once
+            self._next_look = 0.0  # show the end of a run without delay
         return len(data) == PIECE
 
     def _mark_lines(self, data: bytes) -> None:
-        """Note the line number at some places of a piece that is about to be read."""
+        """Store the line numbers at some offsets of a piece that will be read next."""
         line, done = self._log().num_lines, 0
         while (cut := data.find(b"\n", done + MARK_BYTES) + 1) or done < len(data):
             cut = cut or len(data)
@@ -187,23 +187,21 @@ class LiveRun:
     def _is_due(self) -> bool:
         """Has the run changed since it was last studied, and is the pause over?"""
         if self._is_running and lock.owner_of(self._run_dir) is None:
-            self._is_stale, self._next_look = (
-                True,
-                0.0,
-            )  # it has ended, perhaps without an end record
+            # The run has ended, perhaps without an end record.
+            self._is_stale, self._next_look = True, 0.0
         return self._is_stale and self._now() >= self._next_look
 
     def _look(self) -> None:
-        """Study the run and make its story again."""
+        """Study the run and update its story."""
         began, self._is_stale = self._worked(), False
-        told = self._tell()
+        told = self._new_story()
         self._is_running = told["state"]["name"] == "running"
         self._story = event_data(told)
         self._story_number = zlib.crc32(self._story)
         self._next_look = self._now() + max(self._pause_s, PAUSE_SHARE * (self._worked() - began))
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
-    def _tell(self) -> story.Story:
+    def _new_story(self) -> story.Story:
         log = self._log()
         has_rows = any(not segment.is_empty() for segment in log.segments)
         known = study(log, is_finished=False) if has_rows else Study(log, None)
@@ -212,16 +210,16 @@ class LiveRun:
     # -- telling ---------------------------------------------------------------------------------
 
     def events(self, after: str | None) -> list[LiveEvent]:
-        """What a page that has seen the event `after` does not have, the oldest first. If that is
-        much, not all at once."""
+        """The events after the event `after`, the oldest first. If there are many, only a part of
+        them."""
         seen = read_id(after)
         result: list[LiveEvent] = []
         if seen is None or seen.file != self._file or seen.offset > self._size:
             seen = Seen(self._file, 0, 0)
             result.append(LiveEvent(seen.id, "reset", b"{}"))
         if seen.offset > self._offset:
-            return []  # this server was started after the page, and has not read that far
-        if self._is_worth_telling(seen.offset):
+            return []  # the server was restarted and has not yet read that far
+        if self._is_worth_sending(seen.offset):
             result += self._rows(seen)
             seen = Seen(self._file, self._offset, seen.story)
         is_all = seen.offset == self._offset
@@ -230,31 +228,31 @@ class LiveRun:
             result.append(LiveEvent(seen.id, "story", self._story))
         return result
 
-    def _is_worth_telling(self, offset: int) -> bool:
-        """Are there rows that a page does not have? A long file is not sent piece by piece."""
+    def _is_worth_sending(self, offset: int) -> bool:
+        """Are there enough new rows to send? A long file is not sent after every piece."""
         new = self._offset - offset
         return new > 0 and (not self._is_behind or new * LEAST_SHARE >= self._size)
 
     def _rows(self, seen: Seen) -> list[LiveEvent]:
-        """What was read since: every row, or this part's share of a long run's overview."""
+        """The new rows: all of them, or for a long run, this part's share of the overview."""
         index = bisect_right(self._marks, seen.offset, key=lambda mark: mark[0]) - 1
         (start, here), (end, there) = self._marks[index], self._marks[-1]
         most = -(-OVERVIEW_ROWS * (end - start) // max(self._size, end))
         if not self._is_behind:
             most = max(most, NEW_ROWS)
         is_long = stream.num_rows(self._log(), here, there) > most
-        # Making rows small takes longer than sending them on this machine, unless there are many.
+        # On this machine, compressing rows takes longer than sending them, unless there are many.
         how = pack.small if is_long else pack.as_is
         messages = stream.run_messages(self._log(), here, there, how, most=most)
         batch = [LiveEvent(seen.id, "rows", event_data(message)) for message in messages]
         has_now = Seen(self._file, end, seen.story)
-        # Only the last one says that a page has them all.
+        # Only the id of the last event means that the page has all these rows.
         return [*batch[:-1], LiveEvent(has_now.id, "rows", batch[-1].data)]
 
-    # -- looking closer ----------------------------------------------------------------------------
+    # -- zooming in --------------------------------------------------------------------------------
 
     def detail(self, segment: int, after: int, until: int) -> bytes | None:
-        """A message with the rows of these lines, as many as can be drawn; None without rows."""
+        """A message with the rows of these lines, thinned if necessary. None if there are none."""
         log = self._log()
         if segment >= len(log.segments):
             return None
@@ -268,8 +266,8 @@ class LiveRun:
         return event_data({**message, "until": until})
 
     def _read_again(self, after: int, until: int) -> Columns | None:
-        """Every row of these lines, from the file; None if that is too much to read, or if the file
-        is another one now."""
+        """All rows of these lines, read from the file. None if that is too much to read, or if the
+        file was replaced."""
         first = bisect_right(self._lines, after, key=lambda mark: mark[1]) - 1
         last = bisect_left(self._lines, until, key=lambda mark: mark[1])
         if last == len(self._lines):
@@ -279,7 +277,7 @@ class LiveRun:
             return None
         intake = Intake(ChartTable, RunLogReader(), num_lines=line)
         try:
-            with open(self._path, "rb", opener=without_waiting) as file:
+            with open(self._path, "rb", opener=open_nonblocking) as file:
                 if identity_of(file) != self._file:
                     return None
                 for data in pieces_of(file, start, end):
@@ -288,19 +286,20 @@ class LiveRun:
             return None
         segments = intake.log().segments
         found = [stream.rows_of(segment).between(after, until) for segment in segments]
-        # All these lines are of one segment. Other segments can only come from reading a part.
+        # All these lines belong to one segment. If others appear, it is only because reading
+        # started in the middle of the file.
         return max(found, key=lambda columns: len(columns.get("iter", ())))
 
 
 def identity_of(file: BinaryIO) -> int:
-    """A number for the file; one that takes its place has another number."""
+    """A number that identifies the file. A file that replaces it has another number."""
     status = os.fstat(file.fileno())
     file.seek(0)
     return zlib.crc32(b"%d " % status.st_ino + file.readline(LONGEST_HEAD))
 
 
 def pieces_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
-    """Whole lines between two places where lines begin, a piece at a time."""
+    """The lines between two offsets, in pieces. Both offsets are starts of lines."""
     file.seek(start)
     rest = b""
     while start < end and (data := file.read(min(PIECE, end - start))):
@@ -313,17 +312,17 @@ def pieces_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
 
 
 def event_data(value: object) -> bytes:
-    """JSON on one line, as an event needs it."""
+    """JSON on one line, as server-sent events require."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def without_waiting(path: str, flags: int) -> int:
-    """Open a file. Opening a pipe of that name would otherwise wait for a writer."""
+def open_nonblocking(path: str, flags: int) -> int:
+    """Open a file without blocking, because opening a named pipe would wait for a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_id(text: str | None) -> Seen | None:
-    """What a page says it has; None if it is not an id of ours."""
+    """Parse the id of an event. None if it is not valid."""
     try:
         file, offset, told = (int(part) for part in (text or "").split("-"))
     except ValueError:

@@ -1,8 +1,8 @@
-"""Columns of numbers as text: little-endian, in base64, for a page to read.
+"""Encodes columns of numbers as text for a page: little-endian, in base64.
 
-In a file they are made small first: the last bits of each number, which no chart can show, are
-cleared; the first bytes of all numbers are put together, then the second ones, and so on; the whole
-is deflated. For a live page on the same machine that would only cost time.
+In a file they are compressed first. The last bits of each number, which no chart can show, are
+cleared. Then the first bytes of all numbers are stored together, then all second bytes, and so on.
+The result is deflated. For a live page on the same machine, this would only cost time.
 """
 
 import base64
@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-KEPT_BITS = 15  # of a float32's 23: five significant digits
+KEPT_BITS = 15  # of the 23 bits of a float32's mantissa: about five significant digits
 LEVEL = 1
 
 
 def as_is(column: npt.NDArray[Any]) -> dict[str, str]:
-    """A column as it is: 64 bits for what counts, 32 for what is measured."""
+    """An uncompressed column: 64 bits for counts, 32 bits for measured values."""
     is_exact = column.dtype == np.float64
     data = column.astype("<f8" if is_exact else "<f4").tobytes()
     return {"f64" if is_exact else "f32": base64.b64encode(data).decode()}
 
 
 def small(column: npt.NDArray[Any]) -> dict[str, str]:
-    """A column made small, to be told from `as_is` by its key."""
+    """A compressed column. Its key differs from that of `as_is`."""
     if column.dtype == np.float64:
         size, data = 8, column.astype("<f8")
         if len(data) > 1 and bool((np.diff(data) == data[1] - data[0]).all()):

@@ -1,8 +1,8 @@
-"""The page: one HTML file that holds everything it shows, or the same page for a server.
+"""The HTML page, either as one file with all its data or for a server.
 
-Nothing that a log, a name or a model wrote is ever markup: it travels as JSON with `<`, `>` and `&`
-escaped, and the script makes text of it. The page's own policy allows only its own script and
-style, by hash, and no request at all.
+Text from a log, a name or a model is never used as markup. It is embedded as JSON with `<`, `>` and
+`&` escaped, and the script inserts it as text. The content security policy of the file allows only
+its own script and style, by hash, and no requests.
 """
 
 import base64
@@ -20,7 +20,7 @@ from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.report.phases import phases_of_page
 
 PAGE = resources.files("stepglass.report") / "page"
-# In the order in which they need each other; the files of charts/ come between the two.
+# In the order of their dependencies. The files of charts/ come between these two lists.
 SCRIPTS = (
     *("words.js", "numbers.js", "elements.js", "phases.js"),
     *("columns.js", "packed.js", "segment.js", "run.js"),
@@ -30,13 +30,13 @@ LAST_SCRIPTS = (
     *("charts.js", "sections.js", "toolbar.js", "page.js", "language.js"),
     *("file.js", "refine.js", "live.js", "run_list.js", "main.js"),
 )
-# Of the catalogues: what the page says itself, and what it shares with `explain`.
+# Messages of the catalogues that the page uses: its own, and those it shares with `explain`.
 SPOKEN = re.compile(
     r"(page-|phase-|level-|status-|basis-|where-title|wall-clock|findings-title|no-findings"
     r"|cannot-title).*"
 )
 PLACEHOLDER = re.compile(r"\{ *\$(\w+) *\}")
-INLINE_LIMIT = 64  # a shorter text needs no element of its own
+INLINE_LIMIT = 64  # a longer column gets its own element
 
 HEAD = """\
 <!doctype html>
@@ -61,8 +61,8 @@ this file. In words: <code>stepglass explain</code>.</noscript></main>
 
 
 def report_pieces(runs: list[dict[str, Any]], title: str, language: str) -> Iterator[str]:
-    """The file of a report, piece by piece. Each of `runs` has a story and messages; the long texts
-    are taken out of the messages."""
+    """The pieces of a report file. Each of `runs` has a story and messages. This function removes
+    the long columns from the messages."""
     script, style = scripts(), page_file("page.css")
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
@@ -70,7 +70,7 @@ def report_pieces(runs: list[dict[str, Any]], title: str, language: str) -> Iter
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     yield _head("report", title, language, meta, f"<style>{style}</style>")
-    texts = list(_take_out(runs))
+    texts = list(_extract_columns(runs))
     yield f'<script type="application/json" id="story">{inert_json({"runs": runs})}</script>\n'
     yield f"<script>{script}</script>\n"
     for number, text in enumerate(texts):
@@ -78,9 +78,9 @@ def report_pieces(runs: list[dict[str, Any]], title: str, language: str) -> Iter
     yield "</body>\n</html>\n"
 
 
-def _take_out(runs: list[dict[str, Any]]) -> Iterator[str]:
-    """Take the long columns out of the messages, in order, and leave there which element will hold
-    each. They are base64: nothing in them means anything to HTML."""
+def _extract_columns(runs: list[dict[str, Any]]) -> Iterator[str]:
+    """Remove the long columns from the messages, in order, and put the id of an element in place of
+    each. The columns are base64, so they contain no HTML markup."""
     number = 0
     for run in runs:
         for message in run["messages"]:
@@ -94,7 +94,7 @@ def _take_out(runs: list[dict[str, Any]]) -> Iterator[str]:
 
 @cache
 def live_page() -> bytes:
-    """The page of any run that a server shows."""
+    """The page that a server sends, for any run."""
     links = '<link rel="stylesheet" href="/page.css">\n<script src="/page.js" defer></script>'
     page = _head("live", "Stepglass", "auto", "", links) + "</body>\n</html>\n"
     return page.encode()
@@ -102,7 +102,7 @@ def live_page() -> bytes:
 
 @cache
 def assets() -> dict[str, tuple[str, bytes]]:
-    """What it links to: media type and content, by path."""
+    """The files that the live page links to: media type and content, by path."""
     return {
         "/page.css": ("text/css; charset=utf-8", page_file("page.css").encode()),
         "/page.js": ("text/javascript; charset=utf-8", scripts().encode()),
@@ -122,7 +122,7 @@ def _head(mode: str, title: str, language: str, policy: str, style: str) -> str:
 
 @cache
 def scripts() -> str:
-    """All of the page's script, with what it gets from Python first."""
+    """The whole script of the page. The data from Python comes first."""
     words = inert_json({code: spoken(code) for code in LANGUAGES})
     phases = inert_json(phases_of_page())
     constants = [f"const WORDS = {words};", f"const PHASES = {phases};"]
@@ -130,13 +130,13 @@ def scripts() -> str:
 
 
 def script_names() -> list[str]:
-    """The files of the script, in order. Those of charts/ are found: a new chart is a new file."""
+    """The script files, in order. All files in charts/ are included, so a chart is just a file."""
     charts = sorted(file.name for file in (PAGE / "charts").iterdir() if file.name.endswith(".js"))
     return [*SCRIPTS, *(f"charts/{name}" for name in charts), *LAST_SCRIPTS]
 
 
 def spoken(language: str) -> dict[str, str]:
-    """Sentences of the catalogue for the script, which puts the values in itself."""
+    """Sentences of the catalogue for the script, which inserts the values itself."""
     words = Words(language)
     return {
         key: words.text(key, **{name: f"{{{name}}}" for name in PLACEHOLDER.findall(source)})
@@ -154,7 +154,7 @@ def digest(text: str) -> str:
 
 
 def inert_json(value: object) -> str:
-    """JSON that can stand inside a script element: no character of it means anything to HTML."""
+    """JSON that is safe inside a script element, because all HTML characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,16 +1,16 @@
-"""The phases that a page can show, in the order in which it stacks them.
+"""The phases that a page can show, in the order in which they are stacked.
 
-A phase is named in `measure/clock.py` and said in the catalogues (`phase-NAME`); the page takes its
-colour from its place in this order (`page.css`). A new phase of the clock needs no line here: it is
-stacked on top of the others.
+`measure/clock.py` defines the phases, and the catalogues have their names (`phase-NAME`). The
+position in this order determines the colour (`page.css`). A new phase of the clock needs no entry
+here: it is stacked on top of the others.
 """
 
 from typing import Any
 
 from stepglass.measure.clock import PHASES, STEP_PHASES
 
-# The training step is at the bottom, and what nothing accounts for on top. `step`, `stall`,
-# `unattributed` and the pairs are what `explain` finds in logs that name no phases.
+# The training step is at the bottom, and unattributed time on top. `step`, `stall`, `unattributed`
+# and the pairs come from `explain`, for logs without phases.
 STACKED = (
     "forward_backward",
     "step",
@@ -27,11 +27,11 @@ STACKED = (
     "other",
     "unattributed",
 )
-MINOR = ("log", "gc", "other")  # never what makes an iteration slow
+MINOR = ("log", "gc", "other")  # never reported as the cause of a slow iteration
 
 
 def phases_of_page() -> list[dict[str, Any]]:
-    """What the page's script has to know about each phase."""
+    """The data about each phase that the script needs."""
     names = (*STACKED, *(name for name in PHASES if name not in STACKED))
     return [
         {

@@ -1,7 +1,7 @@
-"""What there is to say about a run beside its curves, in every language: is it healthy, where did
-the time go, what to change.
+"""The story of a run: everything on its page except the curves, in all languages. Is the run
+healthy, where did the time go, and what should be changed?
 
-The page shows one language and holds all of them: switching needs no server.
+The page contains all languages, so switching the language needs no server.
 """
 
 import json
@@ -21,7 +21,7 @@ from stepglass.units import finite, printable
 Story = dict[str, Any]
 Texts = dict[str, str]  # by language
 
-# What the log says about the machine and the model, in the order of interest.
+# Facts of the log about the machine and the model, the most interesting first.
 ENVIRONMENT = (
     "device",
     "device_type",
@@ -43,13 +43,13 @@ ENVIRONMENT = (
     "time",
 )
 FAILED = ("failed", "oom", "error")
-MOST_STALLS = 2000  # of all parts together
+MOST_STALLS = 2000  # in all parts together
 MOST_SETTINGS = 300
 LONGEST_VALUE = 300
 
 
 def story_of(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
-    """Everything about a run but its rows. `run_dir` is None for a log that is not ours."""
+    """Everything about a run except its rows. `run_dir` is None for a log of another trainer."""
     found = all_rules.findings(study)
     state = run_state(study, run_dir)
     last = study.parts[-1] if study.parts else None
@@ -77,7 +77,7 @@ def all_words() -> dict[str, Words]:
 
 
 def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
-    """Whether the run goes on or how it ended, and how far it is."""
+    """Whether the run is running or how it ended, and its progress."""
     last = study.parts[-1] if study.parts else None
     state: dict[str, Any] = {"name": "log", "step": None, "max_iters": None, "left_ms": None}
     if last is None:
@@ -103,7 +103,7 @@ def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
 def health(
     found: list[Finding], state: dict[str, Any], last: Part | None, words: dict[str, Words]
 ) -> dict[str, Any]:
-    """One line: green, amber or red, and why."""
+    """The health of a run: green, amber or red, and one line that says why."""
     acting = [finding for finding in found if finding.level != "note"]
     first = acting[0] if acting else None
     texts: Texts
@@ -132,7 +132,7 @@ def first_of(acting: list[Finding], words: Words) -> str:
 
 
 def part_story(part: Part, most_stalls: int) -> dict[str, Any]:
-    """Figures of one process's life."""
+    """Numbers about one segment."""
     ledger, best = part.timing.ledger, part.best_eval
     stalls = [spike.iter for spike in part.timing.spikes if "unexplained" in spike.cause]
     _, losses, _ = part.losses
@@ -182,7 +182,7 @@ def settings_of(part: Part) -> dict[str, str]:
 
 
 def environment_of(part: Part) -> list[list[Any]]:
-    """Names and values. Numbers stay numbers: the page writes them in its language."""
+    """Names and values. Numbers stay numbers, because the page formats them in its language."""
     facts = part.segment.facts
     values = {key: facts[key] for key in ENVIRONMENT if facts.get(key) is not None}
     if isinstance(values.get("versions"), dict):

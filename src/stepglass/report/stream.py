@@ -1,14 +1,14 @@
-"""A run as messages to its page: rows of numbers, and what happened between them.
+"""Makes the messages to a page: rows of numbers, with evaluations, checkpoints and samples.
 
     {"segment": 0, "after": 17, "count": 512,
      "columns": {"iter": {...}, "loss": {...}, "phase:eval": {...}},
      "evals": [[iter, val, standard error, train, ms, line], ...],
      "saves": [[iter, stall ms, line], ...], "samples": [[line, iter, text], ...]}
 
-A message has the rows of the lines after `after`, and replaces what a page has of them. A file
-holds all messages at once, a live page gets them as they come: it is the same page. Where a log
-does not say what its time was spent on, the columns of phases are those that `explain` has
-reconstructed. More rows than asked for are thinned (`report/thinning.py`).
+A message has the rows of the lines after `after`, and replaces all rows after that line on the
+page. A file contains all messages; a live page gets them one by one. Both use the same script. If a
+log has no phases, the columns of phases are those that `explain` reconstructed. If there are more
+rows than requested, they are thinned (`report/thinning.py`).
 """
 
 from bisect import bisect_right
@@ -36,19 +36,19 @@ Noted = TypeVar("Noted", Eval, Save, Event)
 
 LONGEST_SAMPLE = 4000
 MOST_SAMPLES = 50  # a page shows no more
-LEAST_ROWS = 64  # of every segment, however short it is
+LEAST_ROWS = 64  # every segment may have this many rows, even a short one
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a log: a segment, and the number of lines before it."""
+    """A position in a log: a segment, and the number of lines before the position."""
 
     segment: int = 0
     line: int = 0
 
 
 def place_of(log: Log) -> Place:
-    """The end of what was read."""
+    """The position after the last line that was read."""
     return Place(len(log.segments) - 1, log.num_lines)
 
 
@@ -58,7 +58,7 @@ def rows_of(segment: Segment) -> DrawnRows:
 
 
 def num_rows(log: Log, start: Place, end: Place) -> int:
-    """Rows that are kept between two places."""
+    """The number of kept rows between two positions."""
     between = [
         rows_of(segment).between(start.line, end.line)
         for segment in log.segments[start.segment : end.segment + 1]
@@ -67,7 +67,7 @@ def num_rows(log: Log, start: Place, end: Place) -> int:
 
 
 def num_hidden(log: Log) -> int:
-    """How many iterations were printed but not kept to be drawn."""
+    """How many printed iterations were not kept for drawing."""
     return sum(len(segment.table) - len(rows_of(segment)) for segment in log.segments)
 
 
@@ -79,8 +79,9 @@ def run_messages(
     parts: list[Part] | None = None,
     most: int | None = None,
 ) -> Iterator[Message]:
-    """What was read between two places. `parts` is what `explain` found in a whole log; a live page
-    has none. `most` is about how many rows to send, if not all."""
+    """The messages for the lines between two positions. `parts` is the analysis of `explain` for a
+    complete log; a live page has none. `most` is the approximate number of rows to send, or None
+    for all."""
     total = num_rows(log, start, end)
     for number in range(start.segment, end.segment + 1):
         segment = log.segments[number]
@@ -100,7 +101,7 @@ def run_messages(
 
 
 def rows_message(number: int, after: int, columns: Columns, pack: Pack, has_lines: bool) -> Message:
-    """Rows of a segment alone. A page that gets all rows at once needs no lines."""
+    """A message with rows only. A page that gets all rows at once needs no line numbers."""
     names = [name for name in columns if is_sent(name, columns[name], has_lines)]
     return {
         "segment": number,
@@ -116,7 +117,7 @@ def _between(noted: list[Noted], start: Place, end: Place) -> list[Noted]:
 
 
 def urgency(name: str) -> int:
-    """What is looked at first comes first."""
+    """A sort key for columns. What people look at first comes first."""
     return DRAWN.index(name) if name in DRAWN else len(DRAWN)
 
 
@@ -130,13 +131,13 @@ def save_row(done: Save) -> list[Any]:
 
 
 def samples_of(events: list[Event]) -> list[list[Any]]:
-    """Text that the model wrote, where a run keeps it."""
+    """Sample texts of the model, if the run logs them."""
     samples = [[event.line, *said] for event in events if (said := sample_of(event)) is not None]
     return samples[-MOST_SAMPLES:]
 
 
 def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
-    """Is it a column that a page draws, with something in it?"""
+    """Does the page draw this column, and does it contain data?"""
     if name.startswith(PHASE) or is_sum(name):
         return bool(column.any())
     if name in ("iter", "line"):
@@ -145,7 +146,7 @@ def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
 
 
 def is_resumed(log: Log, number: int) -> bool:
-    """Does a segment go on where the one before it ended, rather than start from the beginning?"""
+    """Does a segment continue the previous one, instead of starting from the beginning?"""
     if number == 0:
         return False
     segment, before = log.segments[number], log.segments[number - 1]
@@ -164,7 +165,7 @@ def sample_of(event: Event) -> list[Any] | None:
 
 
 def reconstructed(part: Part, columns: Columns) -> Columns:
-    """Each row's time, split into an ordinary step and what `explain` found beside it."""
+    """The time of each row, split into an ordinary step and the other phases `explain` found."""
     times = columns["time_ms"]
     if not np.isfinite(times).any():
         times = stamped_times(part, len(times))
@@ -179,7 +180,7 @@ def reconstructed(part: Part, columns: Columns) -> Columns:
 
 
 def _split(part: Part, lines: Numbers, times: Numbers, is_own: bool) -> dict[str, Numbers]:
-    """Times by phase: each row's own, or those of all iterations that it stands for."""
+    """Times by phase: of each row alone, or of all iterations that it represents."""
     step = times.copy()
     phases = {"step": step}
     for spike in part.timing.spikes:
@@ -200,6 +201,6 @@ def spent_on(spike: Spike, timing: Timing) -> Iterator[tuple[str, float]]:
 
 
 def stamped_times(part: Part, count: int) -> Numbers:
-    """Times from the timestamps, if no row was thinned out."""
+    """Times from timestamps, if no row was dropped."""
     times = times_of(part.segment)
     return times if len(times) == count else np.full(count, np.nan)

@@ -1,9 +1,9 @@
-"""Fewer rows to draw, and never without the lowest and highest of each figure.
+"""Reduces the number of rows to draw, but keeps the lowest and highest value of each column.
 
-The run is divided into stretches of equal length, and of each those rows stay that have the lowest
-or the highest value of some column: they are real iterations, and a spike is never lost. A row then
-also stands for those that were dropped before it: `num` is how many it stands for, itself among
-them, and a column `sum:...` adds up what they had.
+The run is divided into stretches of equal length. In each stretch, the rows with the lowest or
+highest value of a column are kept. They are real iterations, so a spike is never lost. A kept row
+also represents the rows that were dropped before it: `num` is how many it represents, including
+itself, and a column `sum:...` has the sum of their values.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from stepglass.report.columns import (
 
 
 def with_sums(columns: Columns) -> Columns:
-    """Rows with sums that are of themselves alone."""
+    """Add `num` and sums to rows that represent only themselves."""
     if NUM in columns or "iter" not in columns:
         return columns
     result = {**columns, NUM: np.ones(len(columns["iter"]), np.float32)}
@@ -37,8 +37,8 @@ def with_sums(columns: Columns) -> Columns:
 
 
 def thinned(columns: Columns, most: int) -> Columns:
-    """At most `most` rows, the lowest and highest of every stretch of iterations among them, and
-    the first and the last of all."""
+    """At most `most` rows, including the lowest and highest of every stretch, and the first and
+    last row of all."""
     count = len(columns["iter"]) if columns else 0
     if count <= most:
         return columns
@@ -46,7 +46,7 @@ def thinned(columns: Columns, most: int) -> Columns:
     figures = [columns[name] for name in FIGURES if name in columns and is_varied(columns[name])]
     num_stretches = max(1, (most - 2) // (2 * max(1, len(figures))))
     rows = _chosen(columns, figures, num_stretches)
-    if 0 < len(rows) < most // 2:  # many are the extremes of several figures: there is room
+    if 0 < len(rows) < most // 2:  # many rows are extremes of several columns: take more
         more = _chosen(columns, figures, int(0.9 * num_stretches * most / len(rows)))
         rows = more if len(more) <= most else rows
     return _gathered(columns, rows)
@@ -58,7 +58,8 @@ def is_varied(column: Numbers) -> bool:
 
 
 def _chosen(columns: Columns, figures: list[Numbers], num_stretches: int) -> npt.NDArray[np.intp]:
-    """The rows that stay: the extremes of every stretch, or one row where nothing varies."""
+    """The rows to keep: the extremes of every stretch, or its first and last row if no column
+    varies."""
     before = np.cumsum(columns[NUM], dtype=np.float64)
     stretch = np.minimum((before - 1) * num_stretches // before[-1], num_stretches - 1)
     starts = np.flatnonzero(np.diff(stretch, prepend=-1.0))
@@ -70,7 +71,7 @@ def _chosen(columns: Columns, figures: list[Numbers], num_stretches: int) -> npt
 
 
 def _extremes(column: Numbers, starts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The first row with the lowest number and the first with the highest, of each stretch."""
+    """In each stretch, the first row with the lowest value and the first with the highest."""
     lengths = np.diff(starts, append=len(column))
     which = np.repeat(np.arange(len(starts)), lengths)
     found = []
@@ -83,7 +84,7 @@ def _extremes(column: Numbers, starts: npt.NDArray[np.intp]) -> npt.NDArray[np.i
 
 
 def _gathered(columns: Columns, rows: npt.NDArray[np.intp]) -> Columns:
-    """These rows, with the sums of those between them."""
+    """These rows, with sums over the dropped rows before each."""
     starts = np.concatenate([[0], rows[:-1] + 1])
     return {
         name: np.add.reduceat(column.astype(np.float64), starts).astype(column.dtype)
@@ -94,5 +95,5 @@ def _gathered(columns: Columns, rows: npt.NDArray[np.intp]) -> Columns:
 
 
 def num_dropped(columns: Iterable[Columns]) -> int:
-    """How many iterations were dropped that these rows stand for."""
+    """How many dropped iterations these rows represent."""
     return sum(int(rows[NUM].sum()) - len(rows[NUM]) for rows in columns if NUM in rows)

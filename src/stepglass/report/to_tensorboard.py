@@ -1,9 +1,9 @@
-"""A run as TensorBoard events, for those who want its curves beside other runs' there.
+"""Converts a run to TensorBoard events, to compare it with other runs in TensorBoard.
 
     to_tensorboard(Path("out"), Path("events/out"))
 
-Reads run.jsonl as one story: what a resumed run did again replaces what stood there before. Tags
-and times are those of `--log_to=tensorboard`.
+If a resumed run repeats iterations, the new records replace the old ones. Tags and times are the
+same as with `--log_to=tensorboard`.
 """
 
 from pathlib import Path
@@ -19,12 +19,12 @@ from stepglass.measure.records import (
     record_from,
 )
 
-COUNTED = (IterRecord, EvalRecord, CheckpointRecord)  # they have numbers, each at an iteration
+COUNTED = (IterRecord, EvalRecord, CheckpointRecord)  # records with numbers for an iteration
 
 
 def to_tensorboard(source: Path, out: Path) -> int:
-    """Write the events of a run (its folder, or its run.jsonl) into the folder `out`, and return
-    how many numbers they hold.
+    """Write the events of a run (its folder, or its run.jsonl) into the folder `out`. Return how
+    many numbers were written.
     """
     path = source / "run.jsonl" if source.is_dir() else source
     PACKAGE.load()
@@ -39,7 +39,7 @@ def to_tensorboard(source: Path, out: Path) -> int:
         raise LogError(f"{path}: expected a run log, found no iteration and no evaluation in it")
     try:
         if any(out.glob("*tfevents*")):
-            # TensorBoard would draw both through each other.
+            # TensorBoard would mix the curves of both.
             raise ConfigError(f"{out}: has TensorBoard's events already; choose another folder")
         writer = TensorBoard(out)
         try:
@@ -52,7 +52,7 @@ def to_tensorboard(source: Path, out: Path) -> int:
 
 
 def has_known_step(record: RunRecord) -> bool:
-    """False if its numbers belong to an iteration that TensorBoard cannot store."""
+    """False if the record's iteration is not a number that TensorBoard can store."""
     if not isinstance(record, COUNTED):
         return True
     return type(record.iter) is int and 0 <= record.iter < 2**63

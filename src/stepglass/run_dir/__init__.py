@@ -1,1 +1,1 @@
-"""The folder of a run: whose it is, and which checkpoints are in it."""
+"""The folder of a run: its lock, its settings and its checkpoints."""

@@ -1,13 +1,14 @@
-"""Checkpoints on disk, found and read: each is a folder, complete or absent.
+"""Finds and reads checkpoints on disk. Each is a folder that is either complete or absent.
 
     OUT_DIR/ckpt/step-00000500-00000a/
         model.safetensors, optim.safetensors, rank-00000.safetensors (generators), state.json,
         tokenizer.json
-        MANIFEST.json               every file's size and sha256, and its own
-    OUT_DIR/best.json               which of them had the lowest validation loss
+        MANIFEST.json               size and sha256 of every file, and its own sha256
+    OUT_DIR/best.json               the checkpoint with the lowest validation loss
 
-The last hex digits count the saves of a run directory, so that the later one of two checkpoints of
-one step is known. `commit.py` writes them. This module reads bytes and needs no torch.
+The hex digits at the end of the name count the saves of a run directory. They show which of two
+checkpoints of the same step is newer. `commit.py` writes checkpoints. This module reads bytes and
+needs no torch.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from stepglass.errors import CheckpointError, os_reason
 from stepglass.files import read_regular
 
 SCHEMA = 2
-FILES_OF = {  # by schema: the first had no tokenizer, which was kept beside the checkpoints
+FILES_OF = {  # by schema: with the first, the tokenizer was only in the run directory
     1: ("model.safetensors", "optim.safetensors", "rank-00000.safetensors", "state.json"),
     2: (
         "model.safetensors",
@@ -45,7 +46,7 @@ def name_of(step: int, attempt: int) -> str:
 
 
 def parse_name(name: str) -> tuple[int, int] | None:
-    """Step and attempt, if this is a name exactly as this module writes it."""
+    """Step and attempt, or None if this is not exactly a name that `name_of` makes."""
     match = NAME.fullmatch(name)
     if match is None:
         return None
@@ -61,12 +62,13 @@ def step_of(path: Path) -> int:
 
 
 def hash_of_json(body: dict[str, Any]) -> str:
-    """The sha256 of an object, however it is indented in its file."""
+    """The sha256 of a JSON object. It does not depend on how the file is indented."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def committed(run_dir: Path) -> list[Path]:
-    """Committed checkpoints, newest first: by step, then order of saving, never by file times."""
+    """Committed checkpoints, newest first: sorted by step, then by the order of saving. File times
+    are not used."""
     folder = run_dir / "ckpt"
     if not folder.is_dir():
         return []
@@ -84,7 +86,8 @@ class Best:
 
 
 def best(run_dir: Path) -> Best | None:
-    """What best.json says, or None without one. Raises CheckpointError if it is damaged."""
+    """The contents of best.json, or None if it does not exist. Raises CheckpointError if it is
+    damaged."""
     path = run_dir / "best.json"
     try:
         return parse_best(read_regular(path, MAX_BEST_BYTES))
@@ -97,15 +100,15 @@ def best(run_dir: Path) -> Best | None:
 
 
 def best_path(run_dir: Path) -> Path | None:
-    """The checkpoint best.json points at, if it is there. Raises CheckpointError if best.json is
-    damaged."""
+    """The checkpoint that best.json points at, or None if it does not exist. Raises CheckpointError
+    if best.json is damaged."""
     found = best(run_dir)
     path = run_dir / "ckpt" / found.name if found else None
     return path if path is not None and path.is_dir() else None
 
 
 def parse_best(data: bytes) -> Best:
-    """Raises ValueError. The first versions wrote no sha256."""
+    """Parse best.json. Raises ValueError. The first versions wrote no sha256."""
     stored = json_files.parse_json(data)
     if not isinstance(stored, dict) or not {"dir", "val_loss"} <= stored.keys():
         raise ValueError("expected a checkpoint's name and its validation loss")
@@ -121,7 +124,7 @@ def parse_best(data: bytes) -> Best:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest and every file, all bytes checked. Raises CheckpointError."""
+    """The manifest and the bytes of every file, checked. Raises CheckpointError."""
     manifest = read_manifest(path / "MANIFEST.json")
     return manifest, {
         name: _read_file(path / name, entry) for name, entry in manifest["files"].items()
@@ -129,7 +132,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
-    with _naming(path):
+    with _path_in_errors(path):
         _check_size(path, entry)
         data = read_regular(path, entry["bytes"])
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
@@ -138,7 +141,7 @@ def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
 
 
 def settings_of_newest(run_dir: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The settings that the newest checkpoint was made with, and the file they are from."""
+    """The settings in the newest readable checkpoint, and the file that has them."""
     for path in committed(run_dir):
         try:
             manifest = read_manifest(path / "MANIFEST.json")
@@ -152,10 +155,11 @@ def settings_of_newest(run_dir: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def verify(path: Path) -> int:
-    """Read a checkpoint, a piece at a time, and return its size. Raises CheckpointError."""
+    """Check all bytes of a checkpoint with little memory, and return its size. Raises
+    CheckpointError."""
     manifest = read_manifest(path / "MANIFEST.json")
     for name, entry in manifest["files"].items():
-        with _naming(path / name):
+        with _path_in_errors(path / name):
             _check_size(path / name, entry)
             with open(path / name, "rb", buffering=0) as file:
                 digest = hashlib.file_digest(file, "sha256")
@@ -165,11 +169,11 @@ def verify(path: Path) -> int:
 
 
 def checkpoint_bytes(path: Path) -> int:
-    """The size of a checkpoint whose files are all there, their bytes not looked at. Raises
+    """The size of a checkpoint. Checks only that every file exists and has the right size. Raises
     CheckpointError."""
     manifest = read_manifest(path / "MANIFEST.json")
     for name, entry in manifest["files"].items():
-        with _naming(path / name):
+        with _path_in_errors(path / name):
             _check_size(path / name, entry)
     return _total_bytes(manifest)
 
@@ -179,7 +183,7 @@ def _total_bytes(manifest: dict[str, Any]) -> int:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """A manifest that is whole and belongs to the folder it lies in."""
+    """Read a manifest, and check that it is valid and belongs to the folder it is in."""
     try:
         manifest = json_files.read_json(path, max_bytes=1 << 24)
         schema = manifest["schema"]
@@ -215,7 +219,8 @@ def _check_size(path: Path, entry: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _path_in_errors(path: Path) -> Iterator[None]:
+    """Turn OSError and ValueError into a CheckpointError that names the path."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,13 @@
-"""Checkpoints written, pruned and swept: every change that is made to `OUT_DIR/ckpt`.
+"""Writes and deletes checkpoints. Only this module changes `OUT_DIR/ckpt`.
 
-A save writes into `.tmp-...`, waits until the disk has every file and the folder's names, and
-renames it: the final name is the commit. No folder is ever written to again.
+A save writes to a folder `.tmp-...`, waits until all files and their names are on disk, and renames
+the folder. The rename is the commit. After that, the folder is never written to again.
 
-Only a folder (not a symlink) with a manifest in it, whose name is one that this module writes, is
-ever set aside or deleted. Whatever else lies in `ckpt` was put there by others and stays.
+This module sets aside and deletes only folders (not symlinks) that contain a manifest and have a
+name that this module writes. Everything else in `ckpt` was put there by others and is kept.
 
-Bytes only: checkpoint/tensors.py knows what is in the files. So this module needs no torch, and the
-crash simulator can try it out thousands of times. It does not decide when to save.
+This module handles only bytes; checkpoint/tensors.py knows what they mean. So it needs no torch,
+and the crash simulator can run it thousands of times. It does not decide when to save.
 """
 
 import errno
@@ -37,16 +37,16 @@ from stepglass.run_dir.checkpoints import (
 )
 
 SPOILT = "nan-"
-# Half-written and half-deleted folders, which recovery never looks at; the first versions put the
-# number of their process at the end of a half-written one.
+# Half-written and half-deleted folders, which a resumed run ignores. The first versions put the
+# process id at the end of the name of a half-written folder.
 LEFTOVER = re.compile(r"(\.tmp|\.trash)-(step-\d{8,18}-[0-9a-f]+)")
 PREFIX = re.compile(rf"^(\.tmp-|\.trash-|{SPOILT})")
-RESERVE = 64 << 20  # bytes that a save leaves free, but for the last one of a run
+RESERVE = 64 << 20  # bytes of disk space that every save except the last leaves free
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A file to be: its size, and its bytes in order."""
+    """The contents of a file to write: its size, and its bytes in order."""
 
     num_bytes: int
     parts: Iterable[bytes | memoryview]
@@ -58,7 +58,8 @@ class Contents:
 
 @dataclass(frozen=True)
 class Retention:
-    """What is never deleted: the last few, the best, and every `every`-th step (0: none)."""
+    """The checkpoints that are kept: the last few, the best, and those at multiples of `every` (0:
+    none)."""
 
     last: int = 2
     every: int = 0
@@ -71,9 +72,9 @@ def write_checkpoint(
     files: Mapping[str, Contents],
     reserve: int = RESERVE,
 ) -> str:
-    """Write a checkpoint, and return its name once a power cut can no longer take it away.
+    """Write a checkpoint, and return its name once it would survive a power cut.
 
-    Raises OSError, or CheckpointError if `ckpt` is not a folder; nothing is left behind.
+    Raises OSError, or CheckpointError if `ckpt` is not a folder. Then nothing is left on disk.
     """
     with _open_folder(ops, run) as folder:
         needed = sum(contents.num_bytes for contents in files.values())
@@ -94,13 +95,13 @@ def write_checkpoint(
 
 
 def _open_folder(ops: FileOps, run: Folder) -> Folder:
-    """`ckpt`, made if it is missing."""
+    """Open `ckpt`, and create it if it is missing."""
     if run.status("ckpt") is None:
         ops.mkdir(run, "ckpt")
         try:
             ops.fsync_directory(run)
         except OSError:
-            ops.rmdir(run, "ckpt")  # the next save must not take it for durable
+            ops.rmdir(run, "ckpt")  # so that the next save creates and syncs it again
             raise
     try:
         return run.sub("ckpt")
@@ -114,7 +115,7 @@ def _ensure_space(ops: FileOps, run: Folder, needed: int, reserve: int) -> None:
     wanted = needed + (needed // 10 + reserve if reserve else 0)
     free = ops.free_bytes(run)
     if free is not None and free < wanted:
-        sweep(ops, run)  # leftovers are the first to go
+        sweep(ops, run)  # delete leftovers first
         free = ops.free_bytes(run)
     if free is not None and free < wanted:
         raise OSError(
@@ -123,8 +124,9 @@ def _ensure_space(ops: FileOps, run: Folder, needed: int, reserve: int) -> None:
 
 
 def _next_attempt(folder: Folder) -> int:
-    """One more than any saved checkpoint has, and a number that no name ends in: a foreign folder
-    with a checkpoint's name must not hide the ones that are saved from now on."""
+    """An attempt number above those of all saved checkpoints that is not used in any name. A folder
+    that is not ours but has a checkpoint's name is not counted for the maximum: its number could be
+    so high that it would hide all later checkpoints."""
     entries = [(name, parse_name(PREFIX.sub("", name))) for name in folder.names()]
     attempts = {name: parsed[1] for name, parsed in entries if parsed is not None}
     ours = (attempt for name, attempt in attempts.items() if _has_manifest(folder, name))
@@ -138,7 +140,7 @@ def _has_manifest(folder: Folder, name: str) -> bool:
     try:
         with folder.sub(name) as inside:
             return inside.is_file("MANIFEST.json")
-    except OSError:  # a symlink, a file, or not ours to read
+    except OSError:  # a symlink, a file, or no permission to read it
         return False
 
 
@@ -154,7 +156,7 @@ def _manifest(step: int, name: str, entries: dict[str, dict[str, Any]]) -> bytes
 
 
 def mark_best(ops: FileOps, run: Folder, name: str, val_loss: float) -> None:
-    """Point best.json at a checkpoint; readers see the old pointer or the new one."""
+    """Make best.json point at a checkpoint. Readers see either the old or the new best.json."""
     best = {"dir": name, "val_loss": val_loss}
     replace_file(
         ops, run, "best.json", json_files.json_bytes({**best, "sha256": hash_of_json(best)})
@@ -162,14 +164,15 @@ def mark_best(ops: FileOps, run: Folder, name: str, val_loss: float) -> None:
 
 
 def prune(ops: FileOps, run: Folder, keep: Retention, verified: str | None = None) -> None:
-    """Set aside what need not be kept: all but the last ones saved, the best, the pinned, and the
-    newest that was read and found whole. `sweep` deletes it."""
+    """Set aside the checkpoints that need not be kept, for `sweep` to delete. Kept are the last
+    ones saved, the best, those at multiples of `keep.every`, and `verified`, the newest that was
+    read and found undamaged."""
     try:
         best = parse_best(run.read("best.json", MAX_BEST_BYTES))
     except FileNotFoundError:
         best = None
     except (OSError, ValueError):
-        return  # the best one is unknown at the moment, so none may go
+        return  # delete nothing while the best checkpoint is unknown
     spared = {best.name if best else None, verified}
     with run.sub("ckpt") as folder:
         ours = [parsed for parsed in map(parse_name, folder.names()) if parsed is not None]
@@ -186,12 +189,13 @@ def prune(ops: FileOps, run: Folder, keep: Retention, verified: str | None = Non
             except OSError:
                 continue
         if num_aside:
-            # First the names: a folder that lost a file must not come back under its final name.
+            # Sync the new names before any file is deleted. Otherwise, after a power cut, a folder
+            # with missing files could have its final name again.
             ops.fsync_directory(folder)
 
 
-def disown(ops: FileOps, run: Folder, name: str) -> str:
-    """Rename a checkpoint that holds a broken model: it is kept, but no run goes on from it."""
+def mark_spoilt(ops: FileOps, run: Folder, name: str) -> str:
+    """Rename a checkpoint of a broken model. It is kept, but no run resumes from it."""
     with run.sub("ckpt") as folder:
         ops.rename(folder, name, SPOILT + name)
         ops.fsync_directory(folder)
@@ -199,10 +203,11 @@ def disown(ops: FileOps, run: Folder, name: str) -> str:
 
 
 def sweep(ops: FileOps, run: Folder, should_stop: Callable[[], bool] = lambda: False) -> None:
-    """Delete what was set aside, and what a killed run left half-written. Call it with the run
-    locked and no save under way.
+    """Delete what `prune` has set aside, and what a killed run left half-written. Call this only
+    while the run is locked and no save is in progress.
 
-    Two are deleted even if `should_stop`: saves in quick succession would otherwise pile them up.
+    At least two folders are deleted, even if `should_stop` returns True. Otherwise they would pile
+    up when saves follow each other quickly.
     """
     try:
         folder = run.sub("ckpt")

@@ -1,12 +1,12 @@
-"""The folder of a run in progress: known by what it is, whatever becomes of its name.
+"""The folder of a run in progress. It stays open, so it can be renamed or moved during the run.
 
     run = RunFolder(Folder.open(path))
-    run.check()        # before anything in it is changed, by whichever thread
-    run.where()        # its path now
+    run.check()        # call this before changing anything in it, in any thread
+    run.where()        # its current path
 
-A run follows its folder when that is moved, for everything in it is reached from the open folder.
-If the folder is deleted, or if another run has begun in it, nothing in it is touched any more:
-`check` raises FolderLost, and the loop, which looks at `lost`, saves elsewhere and stops.
+All files are opened relative to the open folder, so the run goes on when its folder is moved. If
+the folder is deleted, or if another run has started in it, this run must not change it any more.
+Then `check` raises FolderLost and sets `lost`. The loop sees that, saves elsewhere and stops.
 """
 
 import json
@@ -21,20 +21,20 @@ from stepglass.files import SAFE_FLAGS, Folder
 from stepglass.run_dir import lock
 from stepglass.run_dir.lock import RunLock
 
-MAX_HEAD = 1 << 20  # bytes of the log's first line
+MAX_HEAD = 1 << 20  # the most bytes to read of the log's first line
 
 
 class FolderLost(CheckpointError):
-    """The run's folder is gone, or another run's."""
+    """The run's folder is gone, or another run uses it."""
 
 
 class RunFolder:
-    """An open, locked run directory. Raises CheckpointError if another process has it."""
+    """An open, locked run directory. Raises CheckpointError if another process has locked it."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.run_id = secrets.token_hex(8)
-        self.lost: str | None = None  # why nothing in it may be changed any more
+        self.lost: str | None = None  # why this run must not change the folder any more
         try:
             self._lock = RunLock(folder, self.run_id)
         except BaseException:
@@ -48,18 +48,18 @@ class RunFolder:
         return self._lock.is_guarding
 
     def where(self) -> Path:
-        """Its path now."""
+        """The current path of the folder."""
         return self.folder.where()
 
     def belongs_to(self, run_id: str | None) -> None:
-        """Say which run it holds: a new one, or one that goes on and had a name already."""
+        """Set the id of the run: `run_id` for a resumed run, or None for a new run."""
         self.run_id = run_id or self.run_id
         self._lock.name_run(self.run_id)
-        # Logs of earlier versions name no run.
+        # Logs of earlier versions have no run id.
         self._log_owner = owner_of_log(self.folder) or self.run_id
 
     def check(self) -> None:
-        """Make sure that the folder is there and still this run's. Raises FolderLost."""
+        """Raise FolderLost unless the folder exists and still belongs to this run."""
         with self._changing:
             if self.lost is not None:
                 raise FolderLost(self.lost)
@@ -69,7 +69,8 @@ class RunFolder:
                 return
             if self.folder.status(lock.NAME) is not None:
                 self._lose(f"is used by another run now ({lock.describe_owner(self.folder)})")
-            # Somebody deleted the LOCK alone, or everything, or has begun another run since.
+            # LOCK is missing. Either only LOCK was deleted, or everything was deleted, or another
+            # run has started in the folder since. The log shows which.
             owner = owner_of_log(self.folder)
             if owner is None:
                 self._lose("was emptied while the run was going on")
@@ -85,15 +86,15 @@ class RunFolder:
         raise FolderLost(self.lost)
 
     def close(self) -> None:
-        """Let others have it."""
-        self.folder.path = self.where()  # for what is said of it afterwards
+        """Release the lock and close the folder."""
+        self.folder.path = self.where()  # for later messages
         self._lock.release()
         self.folder.close()
 
 
 def owner_of_log(folder: Folder) -> str | None:
-    """The run that the log in a folder belongs to, "unknown" if it does not say, None if there is
-    no log."""
+    """The id of the run that the log in a folder belongs to: "unknown" if the log has no id, None
+    if there is no log."""
     try:
         fd = os.open(folder.at("run.jsonl"), os.O_RDONLY | SAFE_FLAGS, dir_fd=folder.fd)
     except OSError:

@@ -1,6 +1,6 @@
-"""Which runs there are, how they ended, and whether their checkpoints are intact.
+"""Lists runs, how they ended, and whether their checkpoints are intact.
 
-Reads and never writes, needs no torch, and may be used while a run goes on.
+This module only reads, needs no torch, and can be used while a run is in progress.
 """
 
 import os
@@ -18,7 +18,7 @@ from stepglass.measure.records import EndRecord, parse_line
 from stepglass.run_dir import checkpoints, lock
 from stepglass.settings.schema import Config, Settings, setting
 
-DEPTH = 3  # levels of folders below the one that was named
+DEPTH = 3  # levels of folders to search below the given one
 TAIL_BYTES = 1 << 16
 NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 ENDINGS = {
@@ -37,19 +37,13 @@ class RunsConfig(Config):
 
     verify: bool = setting(False, "read every checkpoint and compare it with its manifest")
 
-    def used(self) -> list[str]:
-        return ["verify"]
-
-    def check(self) -> None:
-        """No setting can contradict another: there is only one."""
-
 
 USAGE = "usage: stepglass runs [DIR] [--verify]\n"
 SETTINGS = Settings(RunsConfig)
 
 
 def run(argv: list[str], say: Callable[[str], None]) -> None:
-    """List the runs that a command line asks for."""
+    """Run the `runs` command."""
     words, given = SETTINGS.parse(argv)
     if len(words) > 1:
         raise ConfigError(f"expected one folder, found {words}")
@@ -58,7 +52,7 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
 
 def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
     """Print every run in a folder. Raises CheckpointError if there is none, or if a checkpoint is
-    damaged. Names and errors may contain any character: `say` has to make them fit to print."""
+    damaged. Names and errors may contain any character, so `say` must make them printable."""
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         raise CheckpointError(f"{folder}: expected a folder, found {found}")
@@ -69,7 +63,7 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
     for run_dir in runs:
         say(f"{run_dir}: {run_summary(run_dir)}")
         best = None
-        with suppress(CheckpointError):  # the summary has reported it
+        with suppress(CheckpointError):  # `run_summary` has reported it
             best = checkpoints.best_path(run_dir)
         paths = checkpoints.committed(run_dir)
         for path in paths:
@@ -82,7 +76,7 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
                 say(f"  {path.name}  {units.size(size):>9}  {', '.join(marks)}".rstrip())
             except CheckpointError as error:
                 if not path.exists():
-                    continue  # the run goes on and has just deleted it
+                    continue  # the run is in progress and has just deleted it
                 num_damaged += 1
                 say(f"  {path.name}    damaged  {error}")
     if num_damaged:
@@ -93,11 +87,11 @@ def show(folder: Path, verify: bool, say: Callable[[str], None]) -> None:
 
 
 def run_dirs_below(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
-    """Run directories at or below a folder, in order of name. Symlinks are not followed."""
+    """Run directories at or below a folder, sorted by name. Symlinks are not followed."""
     try:
         is_run = (folder / run_log.NAME).is_file() or bool(checkpoints.committed(folder))
     except OSError:
-        return  # we may not read it
+        return  # no permission to read it
     if is_run:
         yield folder
     if depth == 0:
@@ -144,8 +138,8 @@ def setting_of(run_dir: Path, key: str) -> Any:
 
 
 def last_records(path: Path) -> dict[str, dict[str, Any]]:
-    """The last record of each kind near the end of a log. An `end` that is followed by other
-    records does not count: the run was resumed."""
+    """The last record of each kind near the end of a log. An `end` record that is followed by other
+    records is ignored, because the run was resumed after it."""
     last: dict[str, dict[str, Any]] = {}
     for line in tail(path).splitlines():
         record = parse_line(line)
@@ -156,7 +150,7 @@ def last_records(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def tail(path: Path) -> bytes:
-    """The end of a file, or nothing if it cannot be read. Does not wait for a pipe."""
+    """The last bytes of a file, or b"" if it cannot be read. Never blocks on a pipe."""
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING)) as file:
             status = os.fstat(file.fileno())

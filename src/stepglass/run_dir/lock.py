@@ -1,7 +1,7 @@
-"""One trainer at a time in a run directory.
+"""A lock that allows only one trainer at a time in a run directory.
 
-`OUT_DIR/LOCK` is locked by the operating system for as long as the process lives, so a killed run
-leaves nothing to clean up. Where the system has no such locks (Windows), there is no guard.
+The operating system keeps `OUT_DIR/LOCK` locked as long as the process lives, so a killed run
+leaves nothing to clean up. On systems without such locks (Windows), there is no protection.
 """
 
 import json
@@ -23,7 +23,7 @@ NAME = "LOCK"
 
 
 class RunLock:
-    """Holds a run directory. Raises CheckpointError if another process has it."""
+    """The lock of a run directory. Raises CheckpointError if another process holds it."""
 
     def __init__(self, folder: Folder, run_id: str = "") -> None:
         self._folder = folder
@@ -59,20 +59,21 @@ class RunLock:
         os.pwrite(self._fd, self._written, 0)
 
     def name_run(self, run_id: str) -> None:
-        """Write down which run holds the lock, once that is known."""
+        """Write the id of the run to the lock file, once it is known."""
         self._owner["run"] = run_id
         self._write_owner()
 
     def is_held(self) -> bool:
-        """True while the folder's LOCK is the file that is locked here and still names this
-        process: where a file system has no locks, another run may have written into the file."""
+        """True if the folder's LOCK is still the file that is locked here, and its text still names
+        this process. On a file system without locks, another run may have overwritten the text."""
         there = self._folder.status(NAME)
         if there is None or not os.path.samestat(there, os.fstat(self._fd)):
             return False
         return os.pread(self._fd, len(self._written) + 1, 0) == self._written
 
     def take_again(self) -> None:
-        """Take the lock after the file was deleted. Raises FileExistsError if it is there again."""
+        """Make and lock the file again after it was deleted. Raises FileExistsError if the file
+        exists again."""
         self._take(os.O_CREAT | os.O_EXCL)
 
     def release(self) -> None:
@@ -82,8 +83,9 @@ class RunLock:
 
 
 def _lock(fd: int) -> bool:
-    """Take the lock; False where the file system has no locks. Raises BlockingIOError if another
-    process keeps it: `owner_of` takes it for a moment, which is waited for."""
+    """Take the lock. Returns False if the file system has no locks. Raises BlockingIOError if
+    another process holds the lock. `owner_of` holds it only for a moment, so this tries again a few
+    times first."""
     if fcntl is None:
         return False
     for _ in range(10):
@@ -99,7 +101,7 @@ def _lock(fd: int) -> bool:
 
 
 def owner_of(run_dir: Path) -> str | None:
-    """The process that trains in a run directory right now, or None. The lock is taken only for a
+    """The process that is training in a run directory now, or None. This takes the lock only for a
     moment."""
     if fcntl is None:
         return None
@@ -119,7 +121,7 @@ def owner_of(run_dir: Path) -> str | None:
 
 
 def describe_owner(folder: Folder) -> str:
-    """The process that the LOCK in a folder names."""
+    """The process that is named in a folder's LOCK."""
     try:
         fd = os.open(folder.at(NAME), os.O_RDONLY | SAFE_FLAGS, dir_fd=folder.fd)
     except OSError:

@@ -1,4 +1,4 @@
-"""Opening a run directory: it is made and locked, and an earlier run in it is moved aside."""
+"""Opens a run directory: creates and locks it, and moves an earlier run in it aside."""
 
 import os
 import stat
@@ -17,11 +17,12 @@ from stepglass.settings.train import TrainConfig
 Say = Callable[[str], None]
 
 RUN_FILES = ("ckpt", "best.json", "run.jsonl", "config.json", "tokenizer.json", "tensorboard")
-REPLACED = ("best.json", "config.json", "tokenizer.json")  # each written anew, under another name
+REPLACED = ("best.json", "config.json", "tokenizer.json")  # written to a temporary file first
 
 
 def open_run_dir(cfg: TrainConfig, data_folder: Path, say: Say) -> RunFolder:
-    """Make and lock the run directory, and clear the way for what this run will write."""
+    """Create and lock the run directory, and remove leftovers. A new run moves an earlier one
+    aside."""
     run_dir = Path(cfg.out_dir)
     place = f"--out_dir={cfg.out_dir}"
     try:
@@ -48,14 +49,15 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, say: Say) -> RunFolder:
         except BaseException:
             run.close()
             raise
-    except (OSError, RuntimeError) as error:  # a loop of symlinks is a RuntimeError to pathlib
+    except (OSError, RuntimeError) as error:  # pathlib raises RuntimeError for a symlink loop
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{place}: cannot be written: {reason}") from error
     return run
 
 
 def _open_without_links(run_dir: Path) -> Folder:
-    """The folder, if nothing in it would send what a run writes elsewhere."""
+    """Open the folder. Raises ConfigError if a file of the run is a symlink or of the wrong kind,
+    because the run would then write somewhere else."""
     folder = Folder.open(run_dir)
     for name in (*RUN_FILES, lock.NAME):
         status = folder.status(name)
@@ -76,8 +78,8 @@ def _open_without_links(run_dir: Path) -> Folder:
 
 
 def remove_unused(run_dir: Path) -> None:
-    """Remove a folder that was made for a run which could not begin, if it holds nothing."""
-    with suppress(OSError), Folder.open(run_dir) as folder:  # it is empty, and may stay
+    """Remove the new folder of a run that could not start, if the folder is empty."""
+    with suppress(OSError), Folder.open(run_dir) as folder:  # an empty folder may also stay
         log = folder.status(run_log.NAME)
         is_empty = log is None or (stat.S_ISREG(log.st_mode) and log.st_size == 0)
         if is_empty and set(folder.names()) <= {lock.NAME, run_log.NAME}:
@@ -87,7 +89,7 @@ def remove_unused(run_dir: Path) -> None:
 
 
 def make_durably(folder: Path) -> None:
-    """Make a folder and those above it, so that a power cut cannot take them away again."""
+    """Create a folder and its parents, and sync them, so that they survive a power cut."""
     if not folder.exists():
         make_durably(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -111,8 +113,9 @@ def _move_earlier_run_aside(run: Folder, say: Say) -> None:
 
 
 def open_elsewhere(lost: RunFolder) -> RunFolder:
-    """A new folder for a run whose own is gone or another's: beside where that was, or there if the
-    name is free. Raises OSError if none can be made."""
+    """A new folder for a run whose folder is gone or is used by another run. It has the same path
+    if that is free, otherwise a new name in the same parent folder. Raises OSError if no folder can
+    be made."""
     path = lost.folder.path
     path = path if path.name else path.absolute()
     names = (path.name, *(f"{path.name}-rescued-{n}" for n in range(1, 1000)))

@@ -1,4 +1,4 @@
-"""The settings that a run was started with, for a run that is resumed."""
+"""Reads the settings that a run was started with, to resume it."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from stepglass.settings.train import TRAIN_SETTINGS
 
 
 def saved_settings(out_dir: Path) -> dict[str, Given]:
-    """The settings in a run directory's config.json; where that is missing or damaged, those that
-    its newest checkpoint was made with."""
+    """The settings in a run directory's config.json. If that file is missing or damaged, the
+    settings in the newest checkpoint."""
     path = out_dir / "config.json"
     try:
         saved = json_files.read_json(path)
@@ -30,7 +30,8 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
             ) from error
         else:
             raise CheckpointError(f"{path}: cannot be read: {error}") from error
-    # What the earlier command was asked to do once is not part of the run.
-    once = ("init_from", "eval_only", "watch", "out_dir")  # a folder may have been moved or copied
+    # These settings apply to one command, not to the run. The folder may have been moved or copied,
+    # so out_dir is not taken from the file.
+    once = ("init_from", "eval_only", "watch", "out_dir")
     saved = {key: value for key, value in saved.items() if key not in once}
     return {key: TRAIN_SETTINGS.given(key, value, str(path)) for key, value in saved.items()}

@@ -42,7 +42,7 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
 
 
 def write_samples(cfg: SampleConfig, loaded: Sampler, ids: list[int], stop: StopRequest) -> None:
-    """Each token is written as soon as it is known."""
+    """Write the samples. Each token is written as soon as it is generated."""
     show = printable if sys.stdout.isatty() else str
     for index in range(cfg.num_samples):
         if index:
@@ -66,5 +66,5 @@ def write_samples(cfg: SampleConfig, loaded: Sampler, ids: list[int], stop: Stop
 
 
 def note(line: str) -> None:
-    """A line beside the samples, not among them."""
+    """Print a line to standard error, so that it is not part of the samples."""
     sys.stderr.write(one_line(line) + "\n")

@@ -1,4 +1,4 @@
-"""A run's model and tokenizer, read from its best checkpoint."""
+"""Loads the model and the tokenizer of a run from its best checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,15 @@ from stepglass.models import registry
 from stepglass.models.model import Model
 from stepglass.run_dir import checkpoints
 
-# Bytes that the tables of positions may take: they are no weights, and nothing else bounds them.
+# Limits for the size of the position tables, in bytes and as a multiple of the weights' size. The
+# tables are not weights, so the number of weights in the file does not limit them.
 MIN_TABLE = 64 << 20
 MAX_TABLE_SHARE = 16
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """A run's best model, ready to write."""
+    """The best model of a run, ready for sampling."""
 
     model: Model
     tokenizer: Tokenizer
@@ -29,7 +30,7 @@ class Sampler:
 
 
 def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]) -> Sampler:
-    """The best checkpoint of a run, or its newest where no evaluation has chosen one."""
+    """Load the best checkpoint of a run, or the newest one if the best is unknown."""
     if not run_dir.is_dir():
         found = "a file" if run_dir.exists() else "nothing"
         raise CheckpointError(
@@ -57,8 +58,8 @@ def load_run(run_dir: Path, device: torch.device, on_skip: Callable[[str], None]
 
 
 def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
-    """The model a checkpoint holds. Its shape is held against its weights before anything is
-    allocated.
+    """Build the model of a checkpoint. Before memory is allocated, check that the shape fits the
+    weights.
     """
     try:
         config = registry.shape_from_record(snapshot.state["model_config"])

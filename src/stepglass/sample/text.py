@@ -1,4 +1,4 @@
-"""Text in and out of a model: a prompt as tokens, tokens as text."""
+"""Converts a prompt to tokens, and generated tokens to text."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from stepglass.models.model import Model
 
 
 def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
-    """Ids of a prompt, which may be `FILE:name` and may hold end-of-text marks."""
+    """The ids of a prompt, which may be `FILE:name` and may contain end-of-text marks."""
     if prompt.startswith("FILE:"):
         source = sources.file_document(Path(os.path.expanduser(prompt[5:])))
         prompt = sources.whole_text(source)
@@ -32,7 +32,7 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
 
 
 def new_line(tokenizer: Tokenizer) -> list[int]:
-    """The prompt of somebody who gave none. A text may have had no line ends: then any token."""
+    """The default prompt: a newline. If the tokenizer has no newline, token 0 is used."""
     try:
         return encode_prompt("\n", tokenizer)
     except DataError:
@@ -40,7 +40,7 @@ def new_line(tokenizer: Tokenizer) -> list[int]:
 
 
 class TextStream:
-    """Turns a stream of tokens into a stream of text: a character may need several tokens."""
+    """Converts a stream of tokens to text. A character may consist of several tokens."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -50,19 +50,20 @@ class TextStream:
         self._pending.append(token)
         text = self._tokenizer.decode(self._pending)
         if text.endswith("\ufffd") and len(self._pending) < 8:
-            return ""  # the rest of the character is still to come
+            return ""  # the character is not complete yet
         self._pending = []
         return text
 
     def rest(self) -> str:
-        """What is left when no more tokens come."""
+        """The text of incomplete tokens at the end of the stream."""
         return self._tokenizer.decode(self._pending)
 
 
 def short_text(
     model: Model, tokenizer: Tokenizer, num_tokens: int, is_stopped: Callable[[], bool]
 ) -> str:
-    """What the model writes after a new line, until it is stopped. Its mode is put back."""
+    """Text that the model generates after a newline, until `is_stopped` returns True. The model's
+    training mode is restored afterwards."""
     was_training = model.training
     model.eval()
     prompt = new_line(tokenizer)

@@ -1,1 +1,1 @@
-"""Every setting: what it is called, what it may be, and where its value comes from."""
+"""All settings: their names, their allowed values, and where their values come from."""

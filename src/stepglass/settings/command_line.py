@@ -1,7 +1,8 @@
-"""How a `stepglass train` command line becomes the settings of a run.
+"""Turns a `stepglass train` command line into the settings of a run.
 
-Order: defaults < recipe (or, when resuming, the run's own settings) < config files < flags. Nothing
-here allocates, imports torch or touches a device: a wrong setting ends the run before it has begun.
+Order: defaults < recipe (or, when resuming, the run's saved settings) < config files < flags. This
+module does not import torch, use a device or allocate memory, so a wrong setting is reported before
+the run starts.
 """
 
 import re
@@ -20,30 +21,30 @@ from stepglass.settings.nanogpt_file import read_nanogpt_file
 from stepglass.settings.schema import Given
 from stepglass.settings.train import DEFAULT_OPTIMIZER, MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
 
-SavedSettings = Callable[[Path], dict[str, Given]]  # those of a run directory
+SavedSettings = Callable[[Path], dict[str, Given]]  # reads the settings of a run directory
 
-# A config file has one or two kB. A much larger file is something else, and Python's parser needs
-# up to the square of its size: for 100 kB of `import a.a.a`, 2.6 GB.
+# Config files have one or two kB. A much larger file is not a config file, and the memory that
+# Python's parser needs can grow with the square of the size: 2.6 GB for 100 kB of `import a.a.a`.
 MAX_CONFIG_BYTES = 32_000
-# Texts and comments of TOML. One without an end goes to the end of its line, or of the file.
+# Strings and comments in TOML. An unterminated string ends at the end of the line or of the file.
 TOML_TEXT = re.compile(
     r'"""(?:\\?.)*?(?:"{3,5}|\Z)|"(?:\\?[^\n])*?(?:"|(?=\n)|\Z)'
     r"|'''.*?(?:'{3,5}|\Z)|'[^'\n]*'?|#[^\n]*",
     re.DOTALL,
 )
-DOTTED_KEY = re.compile(r"(?:\.[^.=,\[\]{}\n]*){3}")  # a number or a date has one dot at most
+DOTTED_KEY = re.compile(r"(?:\.[^.=,\[\]{}\n]*){3}")  # numbers and dates have at most one dot
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A `stepglass train` command line, read but not yet joined with a recipe."""
+    """A parsed `stepglass train` command line, before it is combined with a recipe."""
 
     files: dict[str, Given]
     flags: dict[str, Given]
     has_files: bool
 
     def value(self, key: str) -> Any:
-        """A setting as the user gave it, else its default."""
+        """The value that the user gave for a setting, or its default."""
         item = self.flags.get(key) or self.files.get(key)
         return item.value if item else TRAIN_SETTINGS.default(key)
 
@@ -59,7 +60,8 @@ class CommandLine:
 
 
 def read_command_line(argv: list[str]) -> CommandLine:
-    """Words are config files (.toml, .py) or the name of a data set; the rest is `--key=value`."""
+    """Parse a command line. Words are config files (.toml, .py) or the name of a data set. The rest
+    is `--key=value`."""
     words, flags = TRAIN_SETTINGS.parse(argv)
     files: dict[str, Given] = {}
     has_files = False
@@ -74,13 +76,13 @@ def read_command_line(argv: list[str]) -> CommandLine:
     command = CommandLine(files, flags, has_files)
     is_nanogpts = any(word.endswith(".py") for word in words)
     if is_nanogpts and command.value("init_from") != "resume":
-        # nanoGPT has one model, and no name for it
+        # nanoGPT has only one model, so its config files do not name it.
         files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
     return CommandLine(files, flags, has_files)
 
 
 def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
-    """The settings in a TOML file or in one of nanoGPT's `.py` files, which is read, never run."""
+    """The settings in a TOML file, or in a `.py` file of nanoGPT, which is parsed but never run."""
     text = _text_of(path)
     if path.suffix == ".py":
         values = read_nanogpt_file(text, str(path), NANOGPT | known, TRAIN_SETTINGS)
@@ -90,7 +92,7 @@ def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:
 
 
 def _text_of(path: Path) -> str:
-    """A config file's text. Pipes and devices are neither waited for nor read."""
+    """The text of a config file. Raises ConfigError for pipes and devices, without reading them."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -114,9 +116,9 @@ def _text_of(path: Path) -> str:
 
 
 def read_toml(text: str, place: str) -> dict[str, tuple[Any, str]]:
-    """The keys of a TOML file, flat."""
-    # Python's parser makes a table for every part of a key, and keeps all that are above it: a key
-    # of 50,000 parts takes ten gigabytes.
+    """The top-level keys of a TOML file."""
+    # Python's parser makes a table for every part of a dotted key and stores all its parents, so a
+    # key with 50,000 parts needs ten gigabytes of memory.
     if DOTTED_KEY.search(TOML_TEXT.sub("_", text)):
         raise ConfigError(f"{place}: expected `setting = value`, found a key with many dots")
     try:
@@ -131,7 +133,7 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str) -> dict[str, Given]:
-    """The settings of a recipe that ships with the package; `none` has no settings."""
+    """The settings of a recipe in this package. The recipe `none` has no settings."""
     if name == "none":
         return {}
     if name not in recipe_names():
@@ -144,7 +146,7 @@ def read_recipe(name: str) -> dict[str, Given]:
 
 
 def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) -> TrainConfig:
-    """Join a command line with a recipe or, when resuming, with the run's own settings."""
+    """Combine a command line with a recipe or, when resuming, with the run's saved settings."""
     base: dict[str, Given] = {}
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
@@ -152,9 +154,10 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
         if command.is_given("n_embd") or command.is_given("model"):
-            base.pop("n_inner", None)  # it was chosen for the recipe's own width and model
+            base.pop("n_inner", None)  # the recipe's value fits only its own width and model
     flags = {key: item for key, item in command.flags.items() if key != "recipe"}
-    # A config file may be older than the run: as in nanoGPT, the model is the run's own.
+    # When resuming, ignore the model settings of config files, as nanoGPT does: the run's own model
+    # is used, and a config file may be older than the run.
     of_run = {"recipe", *(MODEL_KEYS if command.value("init_from") == "resume" else ())}
     files = {key: item for key, item in command.files.items() if key not in of_run}
     config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
@@ -167,7 +170,7 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
 
 
 def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
-    """Warnings of model settings in config files that differ from those of the run resumed."""
+    """Warnings about model settings in config files that differ from those of the resumed run."""
     return [
         f"{item.place}: {key}={item.value!r} is not used: the run has {getattr(config, key)!r}"
         for key, item in command.files.items()
@@ -177,12 +180,12 @@ def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:
 
 
 def _refuse_another_model(command: CommandLine, saved: dict[str, Given]) -> None:
-    """A flag cannot turn the model of a run that is resumed into another."""
+    """Raise ConfigError if a flag asks for another model than that of the resumed run."""
     stored = {
         key: saved[key].value if key in saved else TRAIN_SETTINGS.default(key)
         for key in (*MODEL_KEYS, "recipe")
     }
-    by_itself = {  # what `auto` stands for
+    by_itself = {  # the value that `auto` means
         "recipe": stored["recipe"],
         "optimizer": DEFAULT_OPTIMIZER[stored["model"]],
     }

@@ -11,14 +11,14 @@ UNITS_S = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True)
 class Interval:
-    """How often to save: one of the two, or neither for `auto`."""
+    """How often to save. At most one of the two is set; for `auto`, neither is."""
 
     iters: int | None = None
     seconds: float | None = None
 
 
 def parse_interval(value: int | str) -> Interval:
-    """A `checkpoint_interval`.
+    """Parse a `checkpoint_interval`.
 
     >>> parse_interval(500), parse_interval("10m").seconds, parse_interval("auto")
     (Interval(iters=500, seconds=None), 600.0, Interval(iters=None, seconds=None))

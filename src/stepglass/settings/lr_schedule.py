@@ -1,4 +1,4 @@
-"""The learning rate as a function of the iteration: a resumed run has nothing to restore."""
+"""The learning rate as a function of the iteration. It has no state that a run must restore."""
 
 import math
 
@@ -6,7 +6,8 @@ from stepglass.settings.train import TrainConfig
 
 
 def lr_at(step: int, cfg: TrainConfig) -> float:
-    """The rate of an iteration, by `lr_schedule`; constant without `decay_lr`."""
+    """The learning rate of an iteration. It follows `lr_schedule`, or is constant without
+    `decay_lr`."""
     if not cfg.decay_lr:
         return cfg.learning_rate
     if cfg.lr_schedule == "trapezoid":
@@ -50,12 +51,13 @@ def trapezoid_lr(step: int, cfg: TrainConfig) -> float:
 
 
 def warmup_lr(step: float, peak: float, warmup_iters: float) -> float:
-    """The first iteration already learns, and the one after the warm-up has the peak rate."""
+    """A linear warm-up: the rate of the first iteration is above 0, and the first iteration after
+    the warm-up has the peak rate."""
     return peak * (step + 1) / (warmup_iters + 1)
 
 
 def schedule_warnings(cfg: TrainConfig) -> list[str]:
-    """Schedules that nanoGPT follows without a word, and that hardly anybody means."""
+    """Warnings about schedules that are probably a mistake. nanoGPT uses them without a warning."""
     found = []
     if cfg.decay_lr and cfg.min_lr > cfg.learning_rate:
         found.append(

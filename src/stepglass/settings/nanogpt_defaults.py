@@ -1,7 +1,7 @@
 """nanoGPT's own settings: the defaults in its train.py, and its recipe for a CPU.
 
-Our defaults are nanoGPT's but for a few, so each is written once: in `train.py` here, or below
-where nanoGPT's is another. A test compares the result with nanoGPT's list.
+Most of our defaults are the same as nanoGPT's, so each is written only once: in `train.py` of this
+folder, or below if nanoGPT's value is different. A test compares the result with nanoGPT's list.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ NANOGPT: dict[str, Any] = {
     name: TRAIN_SETTINGS.default(name) for name in TRAIN_SETTINGS.names()
 } | WHERE_OURS_DIFFER
 
-# Its config/train_shakespeare_char.py, without what the flags below replace.
+# nanoGPT's config/train_shakespeare_char.py, without the settings that CPU_FLAGS replaces.
 SHAKESPEARE_CHAR: dict[str, Any] = {
     "eval_interval": 250,
     "gradient_accumulation_steps": 1,
@@ -30,7 +30,7 @@ SHAKESPEARE_CHAR: dict[str, Any] = {
     "always_save_checkpoint": False,
 }
 
-# The flags its README gives with that file for a computer without a GPU.
+# The flags that nanoGPT's README gives with that file for a computer without a GPU.
 CPU_FLAGS: dict[str, Any] = {
     "device": "cpu",
     "compile": False,

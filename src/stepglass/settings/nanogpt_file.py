@@ -1,9 +1,10 @@
-"""nanoGPT's config files: Python assignments that are read, never executed.
+"""Reads nanoGPT's config files, which consist of Python assignments, without executing them.
 
-nanoGPT runs its config files with `exec`. The files people share need far less: literals,
+nanoGPT runs its config files with `exec`. The files that people share need much less: literals,
 arithmetic, comparisons, names assigned earlier, and `str(time.time())` for a run name. This reader
-accepts that and refuses the rest with its line number. A name that is no setting may serve as a
-helper inside the file; one that is never used again is a misspelt setting, and says so.
+accepts these and raises an error with the line number for anything else. A file may also assign
+helper variables that are not settings. If such a variable is never used, it is treated as a
+misspelt setting, and the error says so.
 """
 
 import ast
@@ -44,7 +45,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "round": lambda number, *digits: round(number, *(max(-99, min(99, d)) for d in digits)),
     "time.time": time.time,
 }
-_MAX_MAGNITUDE = 2**63  # keeps `9**9**9` from eating the machine
+_MAX_MAGNITUDE = 2**63  # so that `9**9**9` cannot use up all memory
 _MAX_TEXT = 10_000
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
     -1: lambda value: value,
@@ -55,18 +56,18 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {
 
 
 class _Refused(Exception):
-    """An expression this reader does not evaluate."""
+    """An expression that this reader does not evaluate."""
 
 
 def read_nanogpt_file(
     text: str, path: str, known: dict[str, Any], settings: Settings
 ) -> dict[str, tuple[Any, str]]:
-    """The settings a file assigns, each with the place it was assigned at."""
+    """The settings that a file assigns, each with the place of its assignment."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they would show lines of the file as they are
+            warnings.simplefilter("ignore")  # warnings would print raw lines of the file
             tree = ast.parse(text, filename=path)
-    except (RecursionError, MemoryError) as error:  # the parser's words for it
+    except (RecursionError, MemoryError) as error:  # raised for code that is nested too deeply
         raise ConfigError(f"{path} line 1: not valid Python: nested too deeply") from error
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
@@ -77,7 +78,7 @@ def read_nanogpt_file(
     for statement in tree.body:
         place = f"{path} line {statement.lineno}"
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            continue  # nothing is imported; a name from it is refused where it is used
+            continue  # nothing is imported; using an imported name is an error
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue  # a docstring
         targets, expression = _assignment(statement, place)
@@ -99,7 +100,7 @@ def read_nanogpt_file(
 
 
 def _assignment(statement: ast.stmt, place: str) -> tuple[list[str], ast.expr]:
-    """The names a statement assigns to, and what."""
+    """The names that a statement assigns to, and the assigned expression."""
     match statement:
         case ast.Assign(targets=targets, value=expression):
             pass
@@ -139,7 +140,7 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
             return _COMPARED[type(op)](_evaluate(left, names, used), _evaluate(right, names, used))
         case ast.BoolOp(op=op, values=values):
-            for operand in values:  # the first that decides, else the last: as Python has it
+            for operand in values:  # like Python: the first operand that decides, else the last
                 value = _evaluate(operand, names, used)
                 if bool(value) == isinstance(op, ast.Or):
                     break
@@ -148,7 +149,7 @@ def _evaluate(node: ast.expr, names: dict[str, Any], used: set[str]) -> Any:
             return _evaluate(body if _evaluate(test, names, used) else orelse, names, used)
         case ast.JoinedStr(values=parts):
             text = ""
-            for part in parts:  # looked at one by one: all of them may be gigabytes
+            for part in parts:  # check the length after each part: together they may be gigabytes
                 text = _bounded(text + _evaluate(part, names, used))
             return text
         case ast.FormattedValue(value=inner, conversion=conversion, format_spec=spec):

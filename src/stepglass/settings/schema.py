@@ -1,15 +1,16 @@
-"""A frozen dataclass is the one source of a command's settings: names, types, defaults and help.
+"""Defines a command's settings by a frozen dataclass: names, types, defaults and help.
 
     @dataclass(frozen=True, kw_only=True)
     class TrainConfig(Config):
         batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
 
-From it come the parsing of `--key=value`, the checks, `--help`, and the tables in docs/config.md.
-Spelling follows nanoGPT: `--batch_size=32`, `--compile=False`. `--batch-size 32` works as well.
+The parser of `--key=value`, the checks, `--help`, and the tables in docs/config.md are all derived
+from this dataclass. The syntax is nanoGPT's: `--batch_size=32`, `--compile=False`. `--batch-size
+32` works as well.
 
-Written by hand because no library does all of it: a flag may stand before or after a config file, a
-value may hold `=`, a wrong one gets one line that names the key, and a misspelt key a suggestion
-(docs/decisions.md has the comparison).
+This is our own code because no library does all of the following: flags may be before or after
+config files, a value may contain `=`, a wrong value gives a one-line error that names the key, and
+a misspelt key gives a suggestion (docs/decisions.md compares the libraries).
 """
 
 import dataclasses
@@ -34,8 +35,9 @@ def setting(
     maximum: float | None = None,
     is_path: bool = False,
 ) -> Any:
-    """A dataclass field with help and, for numbers, the range that is allowed when it is used. In a
-    path, `~` is the home folder: shells do not replace it behind a `=`."""
+    """A dataclass field with help and, for numbers, an allowed range, which is checked only if the
+    command uses the setting. In a path, `~` is replaced by the home folder, because shells do not
+    replace it after a `=`."""
     return dataclasses.field(
         default=default,
         metadata={
@@ -50,26 +52,26 @@ def setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The settings of a command. Each command has its own, with a `setting` for every field."""
+    """The settings of a command. Each command has its own subclass with a `setting` per field."""
 
     def used(self) -> list[str]:
-        """The settings that this command will use: only their ranges are checked."""
+        """The settings that this command will use. Only the ranges of these are checked."""
         return [field.name for field in dataclasses.fields(self)]
 
     def check(self) -> None:
-        """Raise ConfigError for settings that do not go together."""
+        """Raise ConfigError if settings contradict each other."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A value and the place where it was given: an error about it begins with the place."""
+    """A value and the place where it was given. Error messages start with the place."""
 
     value: Any
     place: str
 
 
 def expected(kind: Any) -> str:
-    """What a type accepts, in words.
+    """The values that a type accepts, in words.
 
     >>> expected(int), expected(bool | Literal["auto"])
     ('a whole number', 'True or False or auto')
@@ -83,7 +85,7 @@ def expected(kind: Any) -> str:
 
 
 def convert_value(value: Any, kind: Any) -> Any:
-    """Turn text from a command line, or a value from a file, into a setting's type; else
+    """Convert a text from the command line, or a value from a file, to a setting's type. Raises
     ValueError.
 
     >>> convert_value("1", float), convert_value("False", bool)
@@ -154,12 +156,13 @@ class Settings:
         return list(self._fields)
 
     def hint(self, key: str) -> str:
-        """What to type instead of a key that does not exist."""
+        """A suggestion for a key that does not exist."""
         close = difflib.get_close_matches(key, self._fields, n=1)
         return f"did you mean {close[0]}?" if close else "--help lists all settings"
 
     def given(self, key: str, value: Any, place: str, is_text: bool = False) -> Given:
-        """Check the key and convert the value; `is_text` where everything comes as text."""
+        """Check the key and convert the value. `is_text` is True if every value is given as text,
+        as on a command line."""
         if key not in self._fields:
             raise ConfigError(f"{place}: unknown setting {shown(key)}; {self.hint(key)}")
         kind = self._kinds[key]
@@ -175,7 +178,7 @@ class Settings:
             ) from None
 
     def parse(self, argv: list[str]) -> tuple[list[str], dict[str, Given]]:
-        """Split a command line into its other words and its settings."""
+        """Split a command line into words and settings."""
         words: list[str] = []
         given: dict[str, Given] = {}
         rest = list(argv)
@@ -220,7 +223,7 @@ class Settings:
         raise ConfigError(f"--{key} expects {expected(kind)}, found nothing; write --{key}=VALUE")
 
     def build(self, given: dict[str, Given]) -> Any:
-        """The dataclass, with the ranges of all settings checked that it uses."""
+        """Make the dataclass, and check the ranges of all settings that it uses."""
         config = self._config(**{key: item.value for key, item in given.items()})
         for key in config.used():
             value = getattr(config, key)

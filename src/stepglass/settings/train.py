@@ -1,7 +1,7 @@
 """The settings of `stepglass train`.
 
-Names and defaults are nanoGPT's, but for the model, its optimizer, and when to evaluate and save.
-Where the meaning of a name is a trap, its help says what it does here.
+Names and defaults are nanoGPT's, except for the model, its optimizer, and when to evaluate and
+save. If a name is misleading, its help says what it does here.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ MODEL_KEYS = (
     "optimizer",
 )
 DEFAULT_OPTIMIZER = {"modern": "muon", "gpt2": "adamw"}  # of each model
-# A run goes on if one of these is changed, but not as the unbroken run would have.
+# A run can be resumed with other values of these, but its results then differ from those of an
+# uninterrupted run.
 EXACT_KEYS = (
     "gradient_accumulation_steps",
     "batch_size",
@@ -46,7 +47,7 @@ EXACT_KEYS = (
     "min_lr",
     "seed",
 )
-# Far above any use, and far below where a number no longer fits a weight.
+# Far above any useful value, and far below the largest number that a weight can hold.
 MAX_RATE = 1e20
 MAX_DECAY = 1e6
 
@@ -216,7 +217,7 @@ class TrainConfig(Config):
             )
         if self.model == "modern" and self.n_embd // self.n_head % 2:
             raise ConfigError(
-                f"model=modern turns pairs: n_embd={self.n_embd} over n_head={self.n_head} must be "
+                f"model=modern rotates pairs of dimensions: n_embd={self.n_embd} over n_head={self.n_head} must be "
                 f"even; change one of them"
             )
         if self.model == "modern" and self.n_head % (self.n_kv_head or self.n_head):
@@ -240,7 +241,8 @@ class TrainConfig(Config):
             raise ConfigError("out_dir expects a folder, found ''")
 
     def _check_rates(self) -> None:
-        """The other rates follow learning_rate: where that rises to min_lr, they rise as much."""
+        """The other rates are scaled like learning_rate. If learning_rate rises to a larger min_lr,
+        they rise by the same factor and must stay below MAX_RATE."""
         rises = max(1.0, self.min_lr / self.learning_rate) if self.decay_lr else 1.0
         peaks = {"embedding_lr": self.embedding_lr} | (
             {"muon_lr": self.muon_lr} if self.uses_muon else {}

@@ -1,11 +1,11 @@
-"""What a person sees while a run goes on.
+"""Prints a run while it is in progress.
 
-Where the output is not a terminal, plain lines are printed: nanoGPT's, which tools made for its log
-can read, and ours beside them. On a terminal a progress bar with the ledger beneath it takes the
-place of the iteration lines. Its remaining time includes evaluations and checkpoints, because it is
-measured on the wall clock.
+If the output is not a terminal, plain lines are printed: nanoGPT's lines, so that tools for its log
+can read them, and more lines of our own. On a terminal, a progress bar with the time per phase
+replaces the iteration lines. The remaining time includes evaluations and checkpoints, because it is
+estimated from the wall clock.
 
-Records come in, text goes out: nothing is computed here that the run log does not have. The texts
+This module turns records into text. It computes nothing that the run log does not have. The lines
 that `explain` reads back are made in measure/console_lines.py.
 """
 
@@ -44,7 +44,7 @@ class Console:
         self._started = 0.0
 
     def say(self, line: str) -> None:
-        """Print a text as one line, whatever is in it."""
+        """Print a text as one line, even if it contains line ends or control characters."""
         line = units.one_line(line)
         try:
             if self._live is not None:
@@ -55,12 +55,12 @@ class Console:
             self._fall_silent()
 
     def _fall_silent(self) -> None:
-        """Nobody reads the output any more. The run log has everything."""
+        """Stop printing, because the output is closed. The run log still gets everything."""
         self.stop_progress()
         self._stream = open(os.devnull, "w")  # noqa: SIM115
 
     def start_progress(self, first_iter: int, max_iters: int) -> None:
-        """From here on there are iterations to show."""
+        """Start the progress bar, if the output is a terminal."""
         self._first_iter, self._last_iter = first_iter, max_iters
         self._started = time.perf_counter()
         if self._stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):

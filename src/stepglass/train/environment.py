@@ -1,4 +1,4 @@
-"""The surroundings of a run: what has to be the same for the same bits to come out."""
+"""The environment of a run: everything that must be the same to get bit-identical results."""
 
 import platform
 from typing import Any
@@ -12,7 +12,8 @@ from stepglass.hardware.processor import processor_facts
 
 
 def environment(device: Device) -> dict[str, Any]:
-    """For the run log and for checkpoints: a run resumed elsewhere is told what differs."""
+    """The environment, for the run log and for checkpoints. When a run is resumed, the differences
+    are printed."""
     return {
         "device": device.name,
         "device_type": device.type,

@@ -1,8 +1,8 @@
-"""When to evaluate: after a number of iterations, or as often as a share of the run's time allows.
+"""When to evaluate: every N iterations, or as often as a share of the run's time allows (`auto`).
 
-`auto` divides the time that evaluations may take by the time of one, and spreads that many evenly
-over the run, at round numbers, the last one at the end. Before the first evaluation, its time is
-estimated from that of an iteration; afterwards it is known.
+`auto` divides the time allowed for evaluations by the time that one takes. It spreads that many
+evaluations evenly over the run, at round iteration numbers, with the last one at the end. The time
+of an evaluation is first estimated from the time of an iteration, and then measured.
 """
 
 import math
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from stepglass import units
 
-LOOK_AT = 10  # iterations until one's time is known well enough
+LOOK_AT = 10  # iterations after which the mean time of an iteration is reliable
 FORWARD_SHARE = 0.4  # of an iteration's time; the rest is the backward pass and the update
-MOST = 200  # evaluations in a run: each may be the best so far, and be saved
+MOST = 200  # evaluations in a run: each may be a new best, which writes a checkpoint
 ROUND = (1.0, 2.0, 2.5, 5.0)
 
 
@@ -36,15 +36,15 @@ class EvalSchedule:
     max_iters: int
     tokens: int  # in an evaluation
     tokens_per_iter: int
-    eval_ms: float | None = None  # the newest one's
+    eval_ms: float | None = None  # of the last evaluation
 
     def is_due(self, step: int, iter_ms: float | None) -> bool:
-        """`iter_ms` is what an iteration takes, once that is known."""
+        """`iter_ms` is the time of an iteration, or None while it is unknown."""
         every = self.every(iter_ms)
         return every is not None and step % every == 0 and (step > 0 or self.interval is not None)
 
     def every(self, iter_ms: float | None) -> int | None:
-        """Iterations between two evaluations; None while it is too early to say."""
+        """Iterations between two evaluations, or None while the time of an iteration is unknown."""
         if self.interval is not None:
             return self.interval
         if not iter_ms:
@@ -53,7 +53,7 @@ class EvalSchedule:
         return rounded_up(self.max_iters / min(max(1, math.floor(allowed)), MOST))
 
     def expected_ms(self, iter_ms: float) -> float:
-        """What the next evaluation will take."""
+        """The expected time of the next evaluation."""
         if self.eval_ms is not None:
             return max(self.eval_ms, 1e-6)
         return max(iter_ms * FORWARD_SHARE * self.tokens / self.tokens_per_iter, 1e-6)
@@ -62,7 +62,8 @@ class EvalSchedule:
         self.eval_ms = eval_ms
 
     def cost(self, iter_ms: float) -> str | None:
-        """What evaluating costs, in words; None where a number was given and it costs little."""
+        """A line about the cost of evaluations. None if there is nothing to say: the interval is
+        not known yet, or the user's own interval is within the budget."""
         every, expected_ms = self.every(iter_ms), self.expected_ms(iter_ms)
         if every is None:
             return None

@@ -1,7 +1,7 @@
-"""How good the model is, on the same windows every time.
+"""Evaluates the model on the same windows of the data every time.
 
-Random batches make two evaluations differ by luck; fixed windows cancel that. Their order and
-choice come from a generator of their own, so evaluating never changes what is trained on next.
+With random batches, two evaluations would also differ by chance. Fixed windows avoid that. They are
+chosen by a separate random generator, so an evaluation does not change the next training batches.
 """
 
 import math
@@ -26,12 +26,12 @@ from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.run import Run
 
 CPU_LOGITS = 1 << 24
-CPU_TOKENS = 8192  # at once: 512 to 16384 take the same time, within noise
+CPU_TOKENS = 8192  # in a batch: sizes from 512 to 16384 take the same time, within noise
 
 
 @dataclass(frozen=True)
 class Windows:
-    """What every evaluation of a run reads: where its windows start, and how many go at once."""
+    """What every evaluation of a run reads: the start of each window, and the batch size."""
 
     data: Dataset
     train: "np.ndarray[Any, Any]"
@@ -55,7 +55,8 @@ class Evaluation:
 
 
 def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device) -> Windows:
-    """`eval_iters` batches of each split, or all of it. A target is for all of validation."""
+    """`eval_iters` batches of each split, or the whole split if it is smaller. With a target loss,
+    the whole validation split is used."""
     count = cfg.eval_iters * cfg.batch_size
     all_of_val = len(data.val) if cfg.target_val_loss else count
     train = data.eval_windows(data.train, cfg.seed, count, cfg.block_size)
@@ -65,12 +66,12 @@ def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device
 
 
 def rows_at_once(most: int, cfg: TrainConfig, shape: Shape, device: Device) -> int:
-    """As many windows in a batch as fit in memory: nothing is kept for a backward pass. On a CPU
-    fewer are faster, because they stay in its caches."""
+    """The number of windows in a batch: as many as fit in memory, where nothing is kept for a
+    backward pass. On a CPU smaller batches are faster, because they stay in its caches."""
     if device.type == "cpu":
         tokens = min(CPU_TOKENS, CPU_LOGITS // shape.vocab_size)
         return min(most, max(device.replicas, tokens // cfg.block_size))
-    # Logits in float32 and once more for the loss, and a few activations of the widest layer.
+    # Bytes: float32 logits, a second copy for the loss, and some activations of the widest layer.
     row = cfg.block_size * (8 * shape.vocab_size + 32 * shape.n_embd)
     available = device.available_bytes()
     fitting = most if available is None else max(1, int(available * 0.5) // row)
@@ -80,7 +81,7 @@ def rows_at_once(most: int, cfg: TrainConfig, shape: Shape, device: Device) -> i
 def evaluate(
     engine: Engine, windows: Windows, is_stopping: Callable[[], bool]
 ) -> Evaluation | None:
-    """Score both splits, or give up (None) when the run is asked to stop."""
+    """Compute the losses of both splits. Returns None if the run is asked to stop meanwhile."""
     data = windows.data
     train = _losses(engine, data.train, windows.train, windows, is_stopping)
     if train is None:
@@ -107,34 +108,35 @@ def _losses(
             return None
         batch = offsets[start : start + windows.rows]
         if engine.device.compile:
-            # The last batch is filled up: a compiled model would compile again for a smaller one.
+            # Pad the last batch: a compiled model would compile again for a smaller one.
             batch = np.resize(batch, windows.rows)
         x, y = as_tensors(split.windows(batch, windows.block_size + 1))
         scores.append(engine.score(x, y))
-    return torch.cat(scores)[: len(offsets)].cpu().double()  # the only wait for the device
+    return torch.cat(scores)[: len(offsets)].cpu().double()  # waits for the device, only here
 
 
 @dataclass
 class Evaluations:
-    """The evaluations of a run: when they are due, and what is written down about each."""
+    """The evaluations of a run: when they are due, and what is logged about each."""
 
     run: Run
     windows: Windows
     schedule: EvalSchedule
-    tokenizer: Tokenizer | None  # set if a sample of text is kept with each
+    tokenizer: Tokenizer | None  # set if a text sample is logged with each evaluation
 
     def is_due(self, step: int) -> bool:
         return self.schedule.is_due(step, self.run.iter_ms())
 
     def sample(self) -> str | None:
-        """What the model writes by now, if the run keeps that. Changes no shared generator."""
+        """A text that the model writes, if `sample_tokens` is set. It uses a random generator of
+        its own, so training does not change."""
         if self.tokenizer is None:
             return None
         run = self.run
         return short_text(run.engine.model, self.tokenizer, run.cfg.sample_tokens, run.stop.is_set)
 
     def record(self, result: Evaluation, wall_ms: float, text: str | None) -> None:
-        """Log and print an evaluation of the weights as they are now."""
+        """Log and print an evaluation of the current weights."""
         run = self.run
         run.state.evaluated_at, run.last_val_loss = run.state.step, result.val_loss
         record = EvalRecord(iter=run.state.step, wall_ms=wall_ms, **asdict(result))

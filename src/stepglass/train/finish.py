@@ -1,4 +1,4 @@
-"""A run from its first iteration to its end, and what is said about the end, whatever it is."""
+"""Runs the training loop to its end, and reports how the run ended."""
 
 import shlex
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from stepglass.train.memory_errors import naming_memory_errors
 from stepglass.train.run import NotFinite, Run
 from stepglass.train.training import Training
 
-Findings = Callable[[Path], list[str]]  # what stands out in the log of a run that is over
+Findings = Callable[[Path], list[str]]  # returns remarks about the log of a finished run
 
 
 def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> None:
@@ -37,7 +37,7 @@ def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> No
         with run.clock.phase("log"):
             run.console.start_progress(run.state.step, run.cfg.max_iters)
         with naming_memory_errors(run):
-            reason = loop_or_loss(t)
+            reason = run_loop(t)
             t.iterations.drain()
             finish(t, reason)
     except NotFinite as found:
@@ -51,20 +51,24 @@ def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> No
         raise
     except DataError:
         t.iterations.drain()
-        t.saves.save_last()  # the weights are those of the last whole update
+        t.saves.save_last()  # the weights are those of the last complete update
         raise
     finally:
         thaw_collector()
         try:
-            close_books(t, reason)
+            write_end(t, reason)
         finally:
-            t.close()  # whatever happened: threads that are not told to end never do
+            t.close()  # always: otherwise its threads would keep the process alive
     say_summary(run, findings)
 
 
-def loop_or_loss(t: Training) -> str:
-    """Train until there is a reason to end. If the engine is lost, the run ends as at any signal if
-    it was asked to stop, and fails otherwise; what is saved is the last whole update."""
+def run_loop(t: Training) -> str:
+    """Train until there is a reason to stop, and return the reason.
+
+    If the engine is lost while the run is being stopped by a signal, the run ends normally.
+    Otherwise it fails. In both cases the state after the last complete update is saved, unless an
+    update was interrupted halfway: then the weights are not saved.
+    """
     run = t.run
     try:
         return loop(t)
@@ -80,12 +84,12 @@ def loop_or_loss(t: Training) -> str:
             return "signal"
         t.iterations.drain()
         if not run.cfg.eval_only:
-            t.saves.save_last()  # a warning says if it could not be
+            t.saves.save_last()  # prints a warning if it fails
         raise TrainingFailed(f"{lost}; {how_to_go_on(run)}") from lost
 
 
 def finish(t: Training, reason: str) -> None:
-    """Say why the run ends, and save its last state."""
+    """Print why the run ends, and save its last state."""
     run = t.run
     say_why(run, reason)
     is_saved = run.cfg.eval_only or t.saves.save_last()
@@ -115,8 +119,8 @@ def say_why(run: Run, reason: str) -> None:
         )
 
 
-def close_books(t: Training, reason: str) -> None:
-    """Write the last record, and print the ledger."""
+def write_end(t: Training, reason: str) -> None:
+    """Write the end record, and print the ledger."""
     run = t.run
     t.saves.wait()
     run.console.stop_progress()
@@ -133,7 +137,7 @@ def close_books(t: Training, reason: str) -> None:
 
 
 def say_summary(run: Run, findings: Findings) -> None:
-    """What a person wants to know once a run is over."""
+    """Print a summary of the finished run."""
     cost_ms = clock.cost_per_switch_ns() * run.clock.num_switches / 1e6
     share = cost_ms / run.clock.total().wall_ms
     run.console.say(
@@ -154,7 +158,7 @@ def say_summary(run: Run, findings: Findings) -> None:
             run.console.say(f"go on with: {resume_command(run)}")
 
 
-# -- ends that are failures ---------------------------------------------------------------------
+# -- failures -----------------------------------------------------------------------------------
 
 
 def how_to_go_on(run: Run) -> str:
@@ -173,7 +177,7 @@ def resume_flags(run: Run) -> str:
 
 
 def folder_lost(t: Training, is_saved: bool) -> TrainingFailed:
-    """The run could not go on in its folder. The error says why, and where its last state is."""
+    """The error for a run that lost its folder. It says why, and where the last state is saved."""
     run = t.run
     why, step = t.saves.rescued_from or run.folder.lost, run.state.step
     if step == 0 or run.cfg.eval_only:
@@ -187,7 +191,7 @@ def folder_lost(t: Training, is_saved: bool) -> TrainingFailed:
 
 
 def not_finite(t: Training, found: NotFinite) -> TrainingFailed:
-    """Numbers have run away. The error says which checkpoint is still good, and what to change."""
+    """The error for NaN or infinite numbers. It names the last good checkpoint and a remedy."""
     run, cfg = t.run, t.run.cfg
     run.event(NotFiniteEvent(what=str(found)))
     t.saves.wait()
@@ -207,16 +211,18 @@ def not_finite(t: Training, found: NotFinite) -> TrainingFailed:
 
 
 def set_spoilt_aside(run: Run, step: int) -> None:
-    """Rename the checkpoint of a step whose weights were bad, so that a resumed run goes on from a
-    good one. A checkpoint that this process only read, or that an evaluation found in order, is not
-    to blame."""
+    """Rename the checkpoint of a step with bad weights, so that a resumed run uses a good one.
+
+    The checkpoint is kept if this process only read it, or if an evaluation of it was finite: then
+    its weights were good.
+    """
     if step in (run.first_step, run.state.evaluated_at):
         return
     for path in checkpoints.committed(run.run_dir):
         if checkpoints.step_of(path) == step:
             try:
                 run.folder.check()
-                aside = commit.disown(FileOps(), run.folder.folder, path.name)
+                aside = commit.mark_spoilt(FileOps(), run.folder.folder, path.name)
             except FolderLost:
                 return
             except OSError as error:

@@ -1,7 +1,7 @@
-"""Iterations as they are logged and printed, once the device has finished them.
+"""Logs and prints iterations once the device has finished them.
 
-On a GPU an iteration is queued long before it is done. Its numbers are read when they have arrived,
-which may be some iterations later; nothing waits for them but `drain`.
+On a GPU, an iteration is queued long before it is done. Its loss and gradient norm are read once
+they have arrived, which may be some iterations later. Only `drain` waits for them.
 """
 
 import math
@@ -19,12 +19,14 @@ from stepglass.measure.event_details import PeakEvent
 from stepglass.measure.records import IterRecord
 from stepglass.train.run import NotFinite, Run
 
-MEMORY_EVERY = 16  # iterations: it changes rarely, and asking for it takes longer than the clock
+# Read the memory use once in this many iterations: it changes rarely, and reading it takes longer
+# than reading the clock.
+MEMORY_EVERY = 16
 
 
 @dataclass
 class QueuedIteration:
-    """An iteration whose numbers are still on their way from the device."""
+    """An iteration whose loss and norm may not have arrived from the device yet."""
 
     step: int
     lr: float
@@ -44,22 +46,22 @@ class Iterations:
         self._flops_per_iter = float(config.flops_per_token()) * run.cfg.tokens_per_iter
 
     def add(self, step: int, lr: float, loss: Tensor, grad_norm: Tensor | None) -> None:
-        """Close the iteration's window of time, and log every iteration that is finished."""
+        """End the time window of this iteration, and log every iteration that is finished."""
         norm = loss.new_full((), math.nan) if grad_norm is None else grad_norm
         values = self.run.device.fetch_later(torch.stack((loss, norm)))
         self._queued.append(QueuedIteration(step, lr, values, self.run.clock.lap()))
         self._log_finished()
 
     def drain(self) -> None:
-        """Wait for the device and log everything it has done. The wait is for the model's work, and
-        charged to it."""
+        """Wait for the device and log all queued iterations. The wait counts as
+        `forward_backward`, because the device is computing the model."""
         with self.run.clock.phase("forward_backward"):
             self.run.device.drain()
         with self.run.clock.phase("log"):
             self._log_finished()
 
     def correct_peak(self) -> None:
-        """Measure the peak again if a step was faster than it."""
+        """Measure the peak again if a step was faster than the peak."""
         if not self._is_peak_too_low(self.highest_mfu):
             return
         before, self.highest_mfu = self.peak, 0.0
@@ -97,7 +99,7 @@ class Iterations:
             raise NotFinite(f"iter {step}: the loss is {loss}", spoilt_step=step)
         has_norm = run.cfg.grad_clip > 0 and not run.engine.may_skip_updates
         if has_norm and not math.isfinite(grad_norm):
-            # This iteration's loss is the last good one, and nothing can be learned from it.
+            # The loss of this iteration is finite, but its gradient cannot be used.
             what = f"iter {step}: the gradient's norm is {grad_norm}"
             raise NotFinite(what, spoilt_step=step)
         is_printed = step % run.cfg.log_interval == 0
@@ -105,5 +107,5 @@ class Iterations:
         run.say_what_failed()
 
     def _is_peak_too_low(self, share: float) -> bool:
-        """No step outruns the machine: an MFU above 100 % means the peak was measured too low."""
+        """No step can exceed the peak, so an MFU above 100 % means it was measured too low."""
         return self.run.device.type == "cpu" and share > 1

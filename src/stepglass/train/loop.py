@@ -1,8 +1,9 @@
 """The training loop, on one page.
 
-It does what nanoGPT's does, in the same order: evaluate and save if that is due, then one update.
-An iteration's record holds all the time since the one before it, split into phases that add up. The
-loop never decides how an update is computed, how a checkpoint is written or what a line looks like.
+It does the same as nanoGPT's loop, in the same order: evaluate and save if due, then one update.
+The record of an iteration covers all the time since the previous record, split into phases that add
+up. How an update is computed, how a checkpoint is written and how a line is printed are decided in
+other modules.
 """
 
 import gc
@@ -17,7 +18,7 @@ from stepglass.train.training import Training
 
 
 def loop(t: Training) -> str:
-    """Train until there is a reason to end, and return it."""
+    """Train until there is a reason to stop, and return the reason."""
     run, evals, saves, iterations = t.run, t.evals, t.saves, t.iterations
     cfg, state, clock, engine = run.cfg, run.state, run.clock, run.engine
     while True:
@@ -30,7 +31,7 @@ def loop(t: Training) -> str:
         if (evals.is_due(step) or is_last) and state.evaluated_at != step:
             if evaluate_and_save(t):
                 return "target"
-            continue  # a signal may have come meanwhile
+            continue  # a signal may have arrived during the evaluation
         if is_last:
             return "finished"
         saves.report()
@@ -54,12 +55,14 @@ def loop(t: Training) -> str:
 
 
 def evaluate_and_save(t: Training) -> bool:
-    """Evaluate, remember the best, save: what nanoGPT hides inside an iteration. Returns whether
-    the run's target is reached."""
+    """Evaluate, remember the best loss, and save. nanoGPT counts this time as part of an iteration.
+    Returns True if the run has reached its target loss."""
     run, clock = t.run, t.run.clock
-    t.iterations.drain()  # a loss that is no longer a number must not reach a checkpoint
+    t.iterations.drain()  # detects a NaN loss before a checkpoint is written
     with clock.phase("gc"):
-        gc.collect()  # first: what follows keeps the caches and the other cores warm for the step
+        # Collect before the evaluation: the evaluation then leaves the caches and the other cores
+        # warm for the next step.
+        gc.collect()
     before = clock.spent_ns("eval")
     with clock.phase("eval"):
         result = evaluate(run.engine, t.evals.windows, run.stop.is_set)
@@ -72,7 +75,7 @@ def evaluate_and_save(t: Training) -> bool:
         t.iterations.correct_peak()
     if not result.is_finite:
         what = f"step {run.state.step}: the validation loss is {result.val_loss}"
-        raise NotFinite(what, spoilt_step=None)  # these weights are not saved yet
+        raise NotFinite(what, spoilt_step=None)  # these weights have not been saved
     if not run.cfg.eval_only:
         t.saves.after_evaluation()
     return run.cfg.target_val_loss > 0 and result.val_loss <= run.cfg.target_val_loss

@@ -1,4 +1,4 @@
-"""Memory that runs out: one line that says what to do about it."""
+"""Out-of-memory errors, turned into one line that says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ TEXTS = ("out of memory", "can't allocate memory", "not enough memory")
 
 @contextmanager
 def naming_memory_errors(run: Run) -> Iterator[None]:
-    """Turn the error of a device that is out of memory into one that names the remedy."""
+    """Turn an out-of-memory error of torch into a DeviceError that says what to change."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -28,14 +28,14 @@ def naming_memory_errors(run: Run) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """torch reports it in several ways."""
+    """True for every kind of error that torch raises when memory runs out."""
     if not isinstance(error, RuntimeError):
         return isinstance(error, MemoryError)
     return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in TEXTS)
 
 
 def memory_error(device: Device, cfg: TrainConfig, when: str) -> DeviceError:
-    """The error for the user."""
+    """The out-of-memory error for the user, with smaller settings to try."""
     if cfg.batch_size > 1:
         less = (
             f"--batch_size={cfg.batch_size // 2} "

@@ -8,27 +8,28 @@ import torch
 from torch import Tensor
 
 # The first three steps of the Polar Express (arXiv 2505.16932): polynomials a x + b x^3 + c x^5
-# that raise small singular values fast. They leave values between 0.15 and 1.9. Steps that bring
-# all of them to 1 were tried, and learned a little less: docs/recipes.md.
+# that raise small singular values fast. The resulting values lie between 0.15 and 1.9. Steps that
+# bring all of them to 1 were tried, and gave a slightly higher loss: docs/recipes.md.
 STEPS = (
     (8.156554524902461, -22.48329292557795, 15.878769915207462),
     (4.042929935166739, -2.808917465908714, 0.5000178451051316),
     (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
 )
-MARGIN = 1.02  # rounding must not leave a singular value above 1
+MARGIN = 1.02  # so that no singular value is above 1 after rounding
 
 
-# Without the wrapper that imports torch's compiler, a second's work, in the first iteration.
+# The wrapped method would import torch's compiler in the first iteration, which takes a second.
 ADAMW_STEP = inspect.unwrap(torch.optim.AdamW.step)
 
 
 class MuonAdamW(torch.optim.AdamW):
     """Muon for the groups marked `is_muon`, if there are any, and AdamW for the others.
 
-    Muon's step is the momentum made orthogonal: every direction of a matrix moves at the same
-    speed. A group's `rows` say how many rows each map has that a parameter holds. Weights and
-    states are ordinary entries of one optimizer, so they are saved and restored like AdamW's; they
-    are there from the start, and `state` is given where another optimizer has them already.
+    Muon makes the momentum orthogonal and uses it as the step, so that every direction of a matrix
+    moves at the same speed. A parameter may hold several matrices, one below the other; a group's
+    `rows` gives the number of rows of each. The state is kept in the same way as AdamW's, so it is
+    saved and restored in the same way. It exists from the start. `state` is given to share the
+    state of another optimizer.
     """
 
     def __init__(
@@ -47,14 +48,14 @@ class MuonAdamW(torch.optim.AdamW):
         else:
             self.state = state  # type: ignore[assignment]
         if any(group.get("is_muon") for group in self.param_groups):
-            # The scaler must ask first whether an update is to be skipped: Muon cannot.
+            # The scaler must check the gradients itself and skip the update: Muon cannot skip it.
             self._step_supports_amp_scaling = False
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         assert closure is None
         for group in self.param_groups:
-            if group.get("is_muon") and group["params"]:  # a split optimizer may have none
+            if group.get("is_muon") and group["params"]:  # a part of a split optimizer may be empty
                 self._muon(group)
         ADAMW_STEP(self)  # skips weights without a gradient
         return None
@@ -66,11 +67,11 @@ class MuonAdamW(torch.optim.AdamW):
         weights: list[Tensor] = group["params"]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
         for p in weights:
-            self.state[p]["step"] += 1  # AdamW's own code expects one
+            self.state[p]["step"] += 1  # AdamW's code expects a step count
             p.grad = None
         momenta = [self.state[p]["momentum"] for p in weights]
         torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
-        torch._foreach_lerp_(gradients, momenta, group["momentum"])  # Nesterov's look ahead
+        torch._foreach_lerp_(gradients, momenta, group["momentum"])  # Nesterov momentum
         if group["weight_decay"]:
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
         directions = orthogonal(maps_in(gradients, group["rows"]))
@@ -80,17 +81,17 @@ class MuonAdamW(torch.optim.AdamW):
 
 
 def maps_in(joined: list[Tensor], rows: list[list[int]]) -> list[Tensor]:
-    """Views of the single maps that parameters hold."""
+    """Views of the single matrices that the parameters hold."""
     return [part for tensor, r in zip(joined, rows, strict=True) for part in torch.split(tensor, r)]
 
 
 def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
-    """Each matrix with its singular values evened out: those of 0.02 to 1 of its norm end
-    between 0.15 and 1.9.
+    """Make the matrices approximately orthogonal: singular values between 0.02 and 1 times the
+    matrix's norm end up between 0.15 and 1.9.
 
-    A step of Newton and Schulz multiplies X by a polynomial of X Xᵀ. All those factors commute, so
-    they are worked out on the small square side, for all matrices of a height at once, and X is
-    touched twice: to make X Xᵀ, and to be multiplied by the product.
+    A Newton-Schulz step multiplies X by a polynomial of X Xᵀ. All these factors commute, so their
+    product is computed from the small square matrix X Xᵀ, for all matrices of the same height at
+    once. X itself is used only twice: to compute X Xᵀ, and to be multiplied by the product.
     """
     wide = [X if X.size(0) <= X.size(1) else X.T for X in matrices]
     by_shape: dict[torch.Size, list[int]] = {}
@@ -102,7 +103,7 @@ def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
         stacks = [torch.stack([wide[number] for number in numbers]) for numbers in groups]
         gram = torch.cat([X @ X.mT for X in stacks])
         size = gram.diagonal(dim1=1, dim2=2).sum(-1).mul_(MARGIN**2).clamp_min_(1e-30)
-        size = size.view(-1, 1, 1)  # X's own norm, squared: no singular value is larger
+        size = size.view(-1, 1, 1)  # the squared norm of X: no singular value is above the norm
         factor = polynomial(gram.div_(size)).mul_(size.rsqrt_())
         factors = torch.split(factor, [len(numbers) for numbers in groups])
         for numbers, X, F in zip(groups, stacks, factors, strict=True):
@@ -114,10 +115,10 @@ def orthogonal(matrices: list[Tensor]) -> list[Tensor]:
 
 
 def polynomial(gram: Tensor) -> Tensor:
-    """The product of all steps' factors, of a batch of Gram matrices."""
+    """The product of the factors of all steps, for a batch of Gram matrices."""
     product, factor = None, None
     for a, b, c in STEPS:
-        if factor is not None:  # what the step before has left of the Gram matrix
+        if factor is not None:  # the Gram matrix after the previous step
             gram = factor @ gram @ factor
         factor = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         factor.diagonal(dim1=1, dim2=2).add_(a)

@@ -1,7 +1,7 @@
-"""The optimizer: which weights it updates how, and at which rates.
+"""Makes the optimizer: which weights are updated by which algorithm, and at which learning rate.
 
-AdamW for everything, as nanoGPT has it, or Muon for the matrices inside the blocks and AdamW for
-the rest: embeddings, head and vectors.
+Either AdamW updates everything, as in nanoGPT, or Muon updates the matrices inside the blocks and
+AdamW updates the rest: embeddings, head and vectors.
 """
 
 from typing import Any
@@ -15,16 +15,16 @@ from stepglass.train.muon import MuonAdamW
 
 
 def set_lr(optimizer: torch.optim.Optimizer, lr: float, cfg: TrainConfig) -> None:
-    """`learning_rate` as the schedule has it, and the other rates in proportion."""
+    """Set the learning rate to `lr`, and scale the other rates by the same factor."""
     for group in optimizer.param_groups:
         peak = group.get("peak_lr")
         group["lr"] = lr if peak is None else peak * lr / cfg.learning_rate
 
 
 def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> MuonAdamW:
-    """Matrices and embeddings decay, vectors (norms, biases) do not. Muon is for the matrices in
-    the blocks: embeddings and the head have one row per token, and are not linear maps. AdamW is
-    one fused pass where there is one.
+    """Weight decay applies to matrices and embeddings, but not to vectors (norms and biases). Muon
+    is used only for the matrices in the blocks: embeddings and the head have one row per token, and
+    are not linear maps. The fused AdamW is used on devices that have it.
     """
     shape = model.config
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -73,9 +73,9 @@ def make_optimizer(model: Model, cfg: TrainConfig, device: torch.device) -> Muon
 
 
 def leave_compiler_out() -> None:
-    """Keep torch from importing its compiler, for runs that compile nothing: torch imports it,
-    which takes a second, only to tell it that optimizers are not to be compiled. There is no public
-    way to say so."""
+    """Prevent torch from importing its compiler in runs that compile nothing. The import takes a
+    second, and torch does it only to mark the optimizer's methods as not compiled. There is no
+    public setting for this."""
     for method in vars(torch.optim.Optimizer).values():
         plain = getattr(method, "__wrapped__", None)
         if plain is not None:
@@ -83,7 +83,8 @@ def leave_compiler_out() -> None:
 
 
 def split_optimizer(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
-    """Split an optimizer into several that share its state, each with about as many weights."""
+    """Split an optimizer into `number` parts that share its state. Each part gets about the same
+    number of weights."""
     owner: dict[int, int] = {}
     weights = [0] * number
     for parameter in sorted(whole.parameters(), key=Tensor.numel, reverse=True):
@@ -97,5 +98,5 @@ def split_optimizer(whole: MuonAdamW, number: int) -> list[MuonAdamW]:
             mine = [i for i, p in enumerate(group["params"]) if owner[id(p)] == part]
             per_parameter = [key for key in ("params", "rows") if key in group]
             groups.append(group | {key: [group[key][i] for i in mine] for key in per_parameter})
-        parts.append(MuonAdamW(groups, whole.state))  # all settings are the groups'
+        parts.append(MuonAdamW(groups, whole.state))  # the groups hold all settings
     return parts

@@ -1,4 +1,4 @@
-"""A run that goes on from a checkpoint: whether it can, and how its state is put back."""
+"""Resuming a run: checks that a checkpoint fits, and restores its state."""
 
 import re
 from dataclasses import asdict
@@ -24,13 +24,13 @@ from stepglass.train.training import Training
 
 RUN_ID = re.compile(r"[0-9a-f]{1,64}")
 
-Found = tuple[Path, Snapshot]  # a checkpoint: where it is, and what it holds
+Found = tuple[Path, Snapshot]  # a checkpoint: its path and its contents
 
 
 def newest_resumable(
     run_dir: Path, cfg: TrainConfig, shape: Shape, data: Dataset, console: Console
 ) -> Found:
-    """The checkpoint to go on from. Raises CheckpointError or ConfigError if there is none."""
+    """The checkpoint to resume from. Raises CheckpointError or ConfigError if there is none."""
     path, snapshot = tensors.newest(run_dir, console.say)
     check_resumable(path, snapshot, cfg, shape, data)
     warn_of_lost_log(run_dir / "run.jsonl", snapshot, console)
@@ -40,8 +40,8 @@ def newest_resumable(
 def check_resumable(
     path: Path, snapshot: Snapshot, cfg: TrainConfig, shape: Shape, data: Dataset
 ) -> None:
-    """A checkpoint fits a run if both have the same model and the same data, and something is left
-    to do."""
+    """Raise an error unless the checkpoint has the model and the data of this run, and there are
+    updates or an evaluation left to do."""
     stored = snapshot.state.get("model_config")
     stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
     expected = registry.shape_record(shape)
@@ -65,7 +65,7 @@ def check_resumable(
 
 
 def warn_of_lost_log(path: Path, snapshot: Snapshot, console: Console) -> None:
-    """The log on disk reaches at least to where the checkpoint was taken, or somebody cut it."""
+    """Warn if the log is shorter than it was at the checkpoint: then somebody has truncated it."""
     expected = snapshot.state.get("log_bytes")
     found = path.stat().st_size if path.is_file() else 0
     if isinstance(expected, int) and found < expected:
@@ -76,7 +76,7 @@ def warn_of_lost_log(path: Path, snapshot: Snapshot, console: Console) -> None:
 
 
 def run_id_of(snapshot: Snapshot) -> str | None:
-    """The name a run was given when it began; checkpoints of the first versions have none."""
+    """The id that the run got when it started. Checkpoints of the first versions have none."""
     stored = snapshot.state.get("run_id")
     return stored if isinstance(stored, str) and RUN_ID.fullmatch(stored) else None
 
@@ -89,8 +89,8 @@ def was_compiled(snapshot: Snapshot) -> bool | None:
 
 
 def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
-    """Put a checkpoint's state back. Random generators come last: building and warming up have
-    drawn from them."""
+    """Restore the state of a checkpoint. The random generators must be restored after building and
+    warming up, because both draw random numbers."""
     run = t.run
     try:
         run.engine.restore(snapshot, str(path))
@@ -108,23 +108,24 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     run.first_step = run.state.step
     t.saves.resumed(path.name)
     if run.cfg.eval_only:
-        run.state.evaluated_at = -1  # asked for: evaluate again, with this command's settings
+        run.state.evaluated_at = -1  # evaluate again, with the settings of this command
     else:
-        mend_best(run, path)
+        repair_best(run, path)
     run.console.say(resumed_line(run.cfg.out_dir, path.name, run.state.step))
     different = changed(snapshot.state.get("environment"), environment(run.device))
     stored = snapshot.state.get("config")
-    known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)  # newer settings: defaults
+    # Settings that did not exist when the checkpoint was written have their defaults.
+    known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)
     different += changed(stored, {k: getattr(run.cfg, k) for k in EXACT_KEYS if k in known})
     if different:
         run.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
     run.event(ResumeEvent(path=str(path.relative_to(run.run_dir)), changed=different))
 
 
-def mend_best(run: Run, path: Path) -> None:
-    """Have best.json name the best checkpoint again. The process may have been killed after it had
-    saved its best and before best.json said so, or best.json may be damaged; the checkpoint knows
-    which step was the best."""
+def repair_best(run: Run, path: Path) -> None:
+    """Make best.json point at the best checkpoint again, if it does not. The process may have been
+    killed between saving the best checkpoint and writing best.json, or best.json may be damaged.
+    The checkpoint's own state says which step was the best."""
     state = run.state
     if state.best_step is None or state.best_val_loss is None:
         return
@@ -142,7 +143,7 @@ def mend_best(run: Run, path: Path) -> None:
 
 
 def read_state(stored: dict[str, Any]) -> RunState:
-    """The counters of a checkpoint. Raises ValueError if they cannot be a run's."""
+    """The counters of a checkpoint. Raises ValueError if they are not valid."""
     state = RunState(**{key: stored[key] for key in asdict(RunState())})
     for name in ("step", "tokens", "evaluated_at"):
         if type(getattr(state, name)) is not int:
@@ -159,7 +160,7 @@ def read_state(stored: dict[str, Any]) -> RunState:
 
 
 def changed(before: Any, now: dict[str, Any]) -> list[str]:
-    """What differs between the machine a checkpoint was written on and this one."""
+    """The values that differ between a checkpoint and this process, in words."""
     if not isinstance(before, dict):
         return ["its environment is unknown"]
     return [

@@ -1,4 +1,4 @@
-"""A training run in progress: what every part of training works with."""
+"""A training run in progress: the data that all parts of training share."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,8 @@ from stepglass.train.eval_schedule import LOOK_AT
 
 
 class NotFinite(Exception):
-    """A loss, a gradient or a weight is NaN or infinite. `spoilt_step` is the step whose weights
-    gave it, if a checkpoint of that step may have been written before anybody knew."""
+    """A loss, a gradient or a weight is NaN or infinite. `spoilt_step` is the step with the bad
+    weights, if a checkpoint of that step may already have been written."""
 
     def __init__(self, what: str, spoilt_step: int | None) -> None:
         super().__init__(what)
@@ -28,7 +28,7 @@ class NotFinite(Exception):
 
 @dataclass
 class RunState:
-    """What changes as a run goes on, besides weights and optimizer. A checkpoint stores it."""
+    """What changes during a run, besides weights and optimizer. Checkpoints store it."""
 
     step: int = 0  # updates done
     tokens: int = 0
@@ -39,7 +39,7 @@ class RunState:
 
 @dataclass
 class Run:
-    """A run's settings, its folder, its counters, and where it says what it does."""
+    """A run's settings, folder, data, engine, counters and logs."""
 
     cfg: TrainConfig
     folder: RunFolder
@@ -61,12 +61,12 @@ class Run:
 
     @property
     def run_dir(self) -> Path:
-        """Where the run's folder is now."""
+        """The current path of the run's folder, which may have been moved."""
         return self.folder.where()
 
     def iter_ms(self) -> float | None:
-        """What an iteration of this process takes, without evaluations and start-up. None while it
-        is too early to tell."""
+        """The mean time of an iteration of this process, without evaluations and start-up. None
+        during the first iterations, when the mean is not reliable yet."""
         steps = self.state.step - self.first_step
         if steps < LOOK_AT:
             return None
@@ -74,17 +74,17 @@ class Run:
         return (self.clock.elapsed_ms() - aside_ns / 1e6) / steps
 
     def event(self, detail: EventDetail) -> None:
-        """Log something that happens now and then."""
+        """Write an event to the run log."""
         self.log.write(event_record(self.state.step, detail))
 
     def say_once(self, about: str, line: str) -> None:
-        """Print a line, unless a line about the same was printed before."""
+        """Print a line, unless a line about the same topic was printed before."""
         if about not in self._said:
             self._said.add(about)
             self.console.say(line)
 
     def say_what_failed(self) -> None:
-        """Name the logs that have stopped taking records, each once."""
+        """Print a warning for each log that has failed, once per log."""
         if self.log.failure:
             self.say_once(
                 "run log",
@@ -99,7 +99,7 @@ class Run:
                 )
 
     def close(self) -> None:
-        """Release the run's folder, with everything logged on disk."""
+        """Close the logs, so that every record is on disk, and release the run's folder."""
         self.log.close()
         close_feeds(self.feeds, self.console.say)
         self.say_what_failed()

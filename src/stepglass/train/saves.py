@@ -1,8 +1,8 @@
-"""The saves of a run: when one is due, what training waits for, and what became of it.
+"""The saves of a run: when one is due, how long training waits for it, and whether it succeeded.
 
-The loop asks `is_due`, begins a save, and has it protected before the weights change; an evaluation
-may find a new best; at the end the last state gets to disk. How a checkpoint is written is the
-writer's affair (checkpoint/writer.py).
+The loop asks `is_due`, begins a save with `begin`, and calls `protect` before the weights change.
+`after_evaluation` saves a new best model, and `save_last` saves the final state. The code that
+writes a checkpoint to disk is in checkpoint/writer.py.
 """
 
 from dataclasses import asdict, dataclass
@@ -33,11 +33,11 @@ Best = tuple[float | None, int | None]  # its loss and its step
 
 @dataclass
 class PendingSave:
-    """A save that is being written: what training has to do with it when it is done."""
+    """A save that is still being written, and what is needed to report it."""
 
     step: int
-    stall_ms: float  # what training waited for
-    best_before: Best | None  # to go back to if a new best is not saved
+    stall_ms: float  # how long training waited
+    best_before: Best | None  # set for a new best: restored if the save fails
 
     @property
     def is_best(self) -> bool:
@@ -45,7 +45,7 @@ class PendingSave:
 
 
 class Saves:
-    """Everything a run knows about its saves."""
+    """Starts the saves of a run and reports their results."""
 
     def __init__(
         self, run: Run, writer: CheckpointWriter, schedule: SaveSchedule, tokenizer: bytes
@@ -54,10 +54,10 @@ class Saves:
         self.writer = writer
         self.rescued_from: str | None = None  # why the run had to leave its folder
         self._schedule = schedule
-        self.tokenizer = tokenizer  # as every checkpoint keeps it
+        self.tokenizer = tokenizer  # the contents of tokenizer.json in every checkpoint
         self._pending: PendingSave | None = None
-        self._last_step = -1  # saved, or being saved
-        self._shown_dir = run.run_dir  # where the console has said that the run is
+        self._last_step = -1  # the last step that is saved or being saved
+        self._shown_dir = run.run_dir  # the run directory as last printed
 
     # -- during training ------------------------------------------------------------------------
 
@@ -67,19 +67,20 @@ class Saves:
         return self._schedule.is_due(step, self.run.clock.elapsed_ms())
 
     def reserve(self) -> None:
-        """Have the writer make room for a copy of the state."""
+        """Let the writer allocate memory for a copy of the state."""
         self.writer.reserve(self.run.engine.tensors())
 
     def resumed(self, name: str) -> None:
-        """The run goes on from this checkpoint."""
+        """Called when the run has been resumed from this checkpoint."""
         self._last_step = self.run.state.step
         self.writer.trust(name)
 
     def begin(self, best_before: Best | None = None, is_last: bool = False) -> None:
-        """Have the state copied and written. `best_before` is given if this is a new best.
+        """Start to copy and write the state. `best_before` is given if this is a new best.
 
-        The copy is made while the gradients of the next update are computed. Training waits for the
-        rest of it before the weights change, and for the save before this one to be on disk.
+        The state is copied while the gradients of the next update are computed. Training waits
+        twice: here, until the previous save is on disk, and in `protect`, until the copy is
+        complete.
         """
         run = self.run
         self.wait()
@@ -88,7 +89,7 @@ class Saves:
             sums = torch.stack([p.detach().sum() for p in run.engine.model.parameters()])
             if not sums.isfinite().all():
                 what = f"step {run.state.step}: weights are no longer finite"
-                raise NotFinite(what, spoilt_step=None)  # it is not saved yet
+                raise NotFinite(what, spoilt_step=None)  # this step has not been saved
             if not self.writer.is_reserved:
                 self.reserve()
                 self.writer.wait()
@@ -106,7 +107,7 @@ class Saves:
             run.console.say(saving_line(self._shown_dir))
 
     def protect(self) -> None:
-        """Finish copying what is being saved: the weights are about to change."""
+        """Wait until the state is copied. Call this before the weights change."""
         if self._pending is None:
             return
         clock = self.run.clock
@@ -116,9 +117,9 @@ class Saves:
         self._pending.stall_ms += (clock.spent_ns("checkpoint") - before) / 1e6
 
     def after_evaluation(self) -> None:
-        """Save if this is the best evaluation so far, or if every evaluation is to be saved."""
+        """Save if this is the best evaluation so far, or if `always_save_checkpoint` is set."""
         if self._pending is not None and self._pending.is_best:
-            self.wait()  # whether there is a best to beat is not known yet
+            self.wait()  # if the pending save fails, the best loss goes back to the one before
         self.report()
         best_before = self._note_best()
         is_wanted = best_before is not None or self.run.cfg.always_save_checkpoint
@@ -126,7 +127,7 @@ class Saves:
             self.begin(best_before)
 
     def wait(self) -> None:
-        """Wait until the save before is on disk: there is one set of buffers."""
+        """Wait until the previous save is on disk, because there is only one set of buffers."""
         run = self.run
         if self.writer.is_busy():
             before = run.clock.spent_ns("checkpoint")
@@ -140,8 +141,8 @@ class Saves:
         self.report()
 
     def report(self) -> None:
-        """Say what the writer has committed, or could not: a disk that fails costs a warning, not
-        the run."""
+        """Print and log what the writer has saved or failed to save. A failed save is only a
+        warning: the run goes on."""
         writer = self.writer
         if not (writer.finished or writer.notes):
             return
@@ -154,8 +155,8 @@ class Saves:
     # -- at the end -----------------------------------------------------------------------------
 
     def save_last(self) -> bool:
-        """Save what is not saved yet and wait until it is on disk, if need be in another folder.
-        Returns whether it is."""
+        """Save the current state if it is not saved yet, and wait until it is on disk. If the run's
+        folder is lost, save in another folder. Returns True if the state is saved."""
         state = self.run.state
         for _ in range(TRIES_AT_THE_END):
             self.wait()
@@ -169,17 +170,17 @@ class Saves:
         return self._last_step == state.step
 
     def totals(self) -> Background:
-        """What the writer did beside training, for the ledger."""
+        """What the writer did in the background, for the ledger."""
         return Background(
             checkpoint_writer_ms=self.writer.background_ms,
             saves=self.writer.num_saved,
             failed_saves=self.writer.num_failed,
         )
 
-    # -- parts of the above ---------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        """All of the state that is not a tensor."""
+        """The part of the state that is not tensors."""
         run = self.run
         return {
             **asdict(run.state),
@@ -192,8 +193,8 @@ class Saves:
         }
 
     def _note_best(self) -> Best | None:
-        """If the evaluation at this step is the best so far, remember it, and return the best
-        before it."""
+        """If the evaluation at this step is the best so far, remember it and return the previous
+        best. Otherwise return None."""
         state, val_loss = self.run.state, self.run.last_val_loss
         before = state.best_val_loss, state.best_step
         if val_loss is None or state.evaluated_at != state.step:
@@ -204,7 +205,7 @@ class Saves:
         return before
 
     def _report(self, outcome: SaveOutcome) -> None:
-        """Log what became of a save."""
+        """Log and print the result of a save."""
         run = self.run
         pending, self._pending = self._pending, None
         assert pending is not None, "an outcome belongs to a save"
@@ -235,12 +236,12 @@ class Saves:
     def _report_failure(self, step: int, reason: str) -> None:
         run = self.run
         event = CheckpointFailedEvent(step=step, reason=reason, failed=self.writer.num_failed)
-        if run.folder.lost is None:  # if it is lost, the run is about to stop, and says so
+        if run.folder.lost is None:  # a lost folder stops the run, and is reported then
             run.console.say(save_failed_line(event))
         run.event(event)
 
     def _say_if_moved(self) -> None:
-        """The run has followed its folder, if that was moved meanwhile."""
+        """Report if the run's folder was moved. The run continues in it, because it is open."""
         run = self.run
         before, self._shown_dir = self._shown_dir, run.run_dir
         if before != self._shown_dir and not run.folder.folder.is_gone():
@@ -248,7 +249,8 @@ class Saves:
             run.event(MovedEvent(from_=str(before), to=str(self._shown_dir)))
 
     def _go_elsewhere(self) -> bool:
-        """Save into a new folder from now on: the run's own is gone, or belongs to another run."""
+        """Save to a new folder from now on, because the run's folder is gone or is now used by
+        another run. Returns False if no folder can be made."""
         run = self.run
         try:
             new = open_elsewhere(run.folder)
@@ -262,7 +264,7 @@ class Saves:
         self.writer.move_to(new)
         run.folder.close()
         run.folder, self._shown_dir, self.rescued_from = new, new.where(), why
-        self._last_step = -1  # what was saved before was saved elsewhere
+        self._last_step = -1  # nothing is saved in the new folder yet
         run.console.say(f"warning: {why}; the run saves in {self._shown_dir} instead")
         run.event(FolderLostEvent(why=why, saved_in=str(self._shown_dir)))
         return True

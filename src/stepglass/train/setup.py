@@ -1,9 +1,9 @@
-"""A training run, set up: everything is checked, then built, warmed up and, if asked, restored.
+"""Sets up a training run: check everything, build it, warm up and, if asked, restore a checkpoint.
 
     train_to_the_end(set_up(cfg, argv, Surroundings(clock, console, stop)))
 
-Called inside the clock's `warmup` phase. Nothing is allocated before settings, device, data and
-memory have been found to fit together, and nothing is written before that.
+Call `set_up` inside the clock's `warmup` phase. Settings, device, data and memory are checked
+first. Nothing is allocated or written before these checks have passed.
 """
 
 import random
@@ -57,7 +57,7 @@ from stepglass.train.warmup import warm_up
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a run is given: its clock, where it prints, and who may ask it to stop."""
+    """What a run gets from its caller: a clock, a console, and the request to stop."""
 
     clock: PhaseClock
     console: Console
@@ -66,7 +66,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will be, found to fit together and not yet built."""
+    """The parts of a run that has been checked but not built yet."""
 
     cfg: TrainConfig
     device: Device
@@ -76,7 +76,7 @@ class Plan:
 
 
 def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
-    """Check everything the run will need, then build it. Called inside the `warmup` phase."""
+    """Check everything that the run needs, then build it. Call it inside the `warmup` phase."""
     plan = make_plan(cfg, around.console)
     is_new = not Path(cfg.out_dir).exists()
     folder = open_run_dir(cfg, plan.data.folder, around.console.say)
@@ -111,11 +111,11 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
     return t
 
 
-# -- checked ------------------------------------------------------------------------------------
+# -- check --------------------------------------------------------------------------------------
 
 
 def make_plan(cfg: TrainConfig, console: Console) -> Plan:
-    """Choose a device, open the data, and refuse what cannot work."""
+    """Choose a device, open the data, and raise an error for settings that cannot work."""
     start.check_packages(cfg.logger_names)
     device = choose.pick_device(cfg)
     for reason in device.reasons:
@@ -128,21 +128,22 @@ def make_plan(cfg: TrainConfig, console: Console) -> Plan:
         console.say(f"note: {warning}")
     shape = registry.shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
-    # Read now, because it may have to be downloaded.
+    # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
     return Plan(cfg, device, data, shape, codec)
 
 
 def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> None:
-    """Compare the least memory a run can need with what there is, before anything is allocated."""
-    per_weight = 12 if cfg.uses_muon else 16  # itself, its gradient, and one or two moments
+    """Compare a lower bound of the memory that the run needs with the memory that is available,
+    before anything is allocated."""
+    per_weight = 12 if cfg.uses_muon else 16  # bytes: weight, gradient, and one or two moments
     weights = per_weight * shape.num_params()
     tokens = cfg.batch_size * cfg.block_size
     activations = (
         tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * device.dtype.itemsize
     )
     available = device.available_bytes()
-    batch = 16 * cfg.tokens_per_iter  # inputs and targets of an update, on the host
+    batch = 16 * cfg.tokens_per_iter  # bytes: inputs and targets of an update, on the host
     if available is not None and weights + activations + batch > available:
         raise DeviceError(
             f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
@@ -153,13 +154,13 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> No
         )
 
 
-# -- built --------------------------------------------------------------------------------------
+# -- build --------------------------------------------------------------------------------------
 
 
 def build_training(
     plan: Plan, folder: RunFolder, compiled_before: bool | None, around: Surroundings
 ) -> Training:
-    """Model, optimizer, engine and log, freshly made."""
+    """Make the model, the optimizer, the engine, the log and the checkpoint writer."""
     cfg, console = plan.cfg, around.console
     model = new_model(plan, console)
     peak = find_peak(plan.device)
@@ -171,7 +172,7 @@ def build_training(
     save_schedule = SaveSchedule(interval.parse_interval(cfg.checkpoint_interval), cfg.keep_every)
     if not cfg.eval_only:
         console.say(f"checkpoints: {save_schedule.bound(around.clock.elapsed_ms())}")
-    with ExitStack() as opened:  # processes and threads, not to be left behind
+    with ExitStack() as opened:  # ends the processes and threads if a later part fails
         engine = make_engine(
             model,
             optimizer,
@@ -196,7 +197,7 @@ def build_training(
             Iterations(run, peak),
             last_step=cfg.max_iters,
         )
-        opened.pop_all()  # they are the training's to close, from now on
+        opened.pop_all()  # from now on, `Training.close` closes them
     return t
 
 
@@ -208,12 +209,12 @@ def new_model(plan: Plan, console: Console) -> Model:
         torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
     torch.manual_seed(cfg.seed)
     random.seed(cfg.seed)
-    np.random.seed(cfg.seed % 2**32)  # ours draws from neither; code of the user's may
+    np.random.seed(cfg.seed % 2**32)  # Stepglass uses neither of the two; user code may
     return registry.model_of(shape).to(device.torch_device)
 
 
 def choose_speed(plan: Plan, peak: Peak, compiled_before: bool | None, console: Console) -> Device:
-    """Decide on replicas and on compiling, now that the size of the run is known."""
+    """Decide how many replicas to use and whether to compile. Both depend on the run's size."""
     cfg, device = plan.cfg, plan.device
     updates = 0 if cfg.eval_only else cfg.max_iters
     run_flops = float(plan.shape.flops_per_token()) * cfg.tokens_per_iter * updates
@@ -236,11 +237,11 @@ def eval_schedule(cfg: TrainConfig, windows: Windows) -> EvalSchedule:
     )
 
 
-# -- begun --------------------------------------------------------------------------------------
+# -- begin --------------------------------------------------------------------------------------
 
 
 def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
-    """Start the logs, warm up, restore, and write the run's own files."""
+    """Start the logs, warm up, restore the checkpoint, and write config.json and tokenizer.json."""
     run, cfg = t.run, t.run.cfg
     start_loggers(run)
     run.log.write(start_record(run, t.iterations.peak, argv))
@@ -249,8 +250,8 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
     if resumed is not None:
         restore(t, *resumed)
     if not cfg.eval_only:
-        t.saves.reserve()  # while the first evaluation runs
-    if not (resumed and cfg.eval_only):  # looking at a run does not change its settings
+        t.saves.reserve()  # in the background, while the first evaluation runs
+    if not (resumed and cfg.eval_only):  # evaluating a run must not change its settings
         folder = run.folder.folder
         replace_file(FileOps(), folder, "config.json", json_files.json_bytes(asdict(cfg)))
         replace_file(FileOps(), folder, "tokenizer.json", t.saves.tokenizer)
@@ -259,7 +260,7 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
 
 
 def start_loggers(run: Run) -> None:
-    """Have the services of `log_to` follow the run log."""
+    """Start the loggers of `log_to` and send them every record of the run log."""
     cfg = run.cfg
     run.feeds = start.start(
         cfg.logger_names,

@@ -1,4 +1,4 @@
-"""A training run with all its parts, as `set_up` makes it and the loop uses it."""
+"""A training run with all its parts. `set_up` makes it, and the loop uses it."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Training:
     last_step: int  # train up to this step
 
     def close(self) -> None:
-        """Release the run's folder, with everything on disk, whatever fails on the way."""
+        """End the engine, the writer and the logs, and release the folder, even if one fails."""
         try:
             self.run.engine.close()
         finally:

@@ -1,4 +1,4 @@
-"""The first batch, before the first iteration: compiling, and memory that grows once."""
+"""Runs the first batch once before the first iteration, to compile and to allocate memory."""
 
 import gc
 import time
@@ -19,8 +19,9 @@ from stepglass.train.run import Run
 
 
 def warm_up(run: Run, windows: Windows) -> None:
-    """Make iteration 0 a step like any other. If the engine is lost while the run is asked to stop,
-    the loop ends the run: it looks for that first."""
+    """Do the one-time work now, so that iteration 0 takes as long as any other. If the engine is
+    lost while the run is being stopped, do not raise: the loop checks for the stop request first
+    and ends the run."""
     before = tensors.rng_tensors(run.device.type)
     try:
         rehearse(run, windows)
@@ -32,18 +33,19 @@ def warm_up(run: Run, windows: Windows) -> None:
 
 
 def rehearse(run: Run, windows: Windows) -> None:
-    """Run the first batch once and throw the result away.
+    """Run the first batch once and discard the result.
 
-    Compiling, choosing kernels and most growth of memory happen here. Nothing is learned and the
-    generators are put back: a run with warm-up is the run without it. Comes before a checkpoint is
-    restored: `rehearse_update` needs an optimizer that remembers nothing yet.
+    Compiling, choosing kernels and most memory allocation happen here. The weights do not change,
+    and `warm_up` restores the random generators, so the warm-up does not affect the run's results.
+    Call this before a checkpoint is restored: `rehearse_update` needs an optimizer whose state is
+    still zero.
     """
     compile_ms = None
     startup_ms = run.clock.total().wall_ms
     if run.device.compile:
         compile_ms = try_compile(run, windows)
         if compile_ms is None:
-            gc.collect()  # what the attempt has left, before training freezes all there is
+            gc.collect()  # frees what the failed attempt left, before the collector is frozen
     start = time.perf_counter_ns()
     rehearse_update(run)
     first_pass(run, windows)  # waits for the device
@@ -54,7 +56,7 @@ def rehearse(run: Run, windows: Windows) -> None:
 
 
 def first_pass(run: Run, windows: Windows) -> None:
-    """Send one batch through everything that a step and an evaluation need."""
+    """Run one batch forward and backward, and score one batch of an evaluation."""
     run.engine.backward(micro_batches(run.data, run.cfg, 0)[:1], 0)
     run.engine.discard_gradients()
     with torch.inference_mode():
@@ -64,8 +66,9 @@ def first_pass(run: Run, windows: Windows) -> None:
 
 
 def rehearse_update(run: Run) -> None:
-    """An update that changes nothing: gradients of zero leave moments of zero as they are, and a
-    rate of zero the weights. It touches all the memory that an update does, in every process."""
+    """Do an update that changes nothing: with zero gradients the moments stay zero, and with a zero
+    learning rate the weights stay the same. It touches all memory that an update uses, in every
+    process."""
     for group in run.engine.optimizer.param_groups:
         group["lr"] = 0.0  # set again before every update
     run.engine.rehearse_update(run.cfg.grad_clip)
@@ -74,12 +77,13 @@ def rehearse_update(run: Run) -> None:
 
 
 def try_compile(run: Run, windows: Windows) -> float | None:
-    """Compile the model, or say why not and go on without. Returns how long it took."""
+    """Compile the model. If that fails, print why and use the model uncompiled. Returns the time in
+    milliseconds, or None if compiling failed."""
     start = time.perf_counter_ns()
     try:
         run.engine.compile(True)
         first_pass(run, windows)
-    except Exception as error:  # compilers fail in every way there is
+    except Exception as error:  # a compiler may raise any exception
         if is_out_of_memory(error) or isinstance(error, TrainingFailed):  # a replica was lost
             raise
         run.engine.compile(False)

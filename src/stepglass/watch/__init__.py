@@ -1,1 +1,1 @@
-"""The report, live: a small server on this machine that reads runs and never writes."""
+"""The live report: a small local server that reads runs and never writes."""

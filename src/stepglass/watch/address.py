@@ -1,4 +1,4 @@
-"""Where the live page listens: a host, and a port that is free there."""
+"""The address of the live page: a host, and a free port."""
 
 import errno
 import ipaddress
@@ -15,28 +15,28 @@ BACKLOG = 64
 
 
 def is_loopback(host: str) -> bool:
-    """Is the host one that only this machine can call?
+    """Can only this machine connect to the host?
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "box.lan")]
     [True, True, True, False, False]
     """
-    return host == "localhost" or _has(host, "is_loopback")
+    return host == "localhost" or _has_property(host, "is_loopback")
 
 
 def is_wildcard(host: str) -> bool:
-    """Does it mean every address of this machine?"""
-    return _has(host, "is_unspecified")
+    """Does the host mean all addresses of this machine, like 0.0.0.0?"""
+    return _has_property(host, "is_unspecified")
 
 
-def _has(host: str, quality: str) -> bool:
+def _has_property(host: str, name: str) -> bool:
     try:
-        return bool(getattr(ipaddress.ip_address(host), quality))
+        return bool(getattr(ipaddress.ip_address(host), name))
     except ValueError:
         return False
 
 
 def names_of(host: str) -> frozenset[str]:
-    """The names under which a browser may call us."""
+    """The host names that a browser may use for this server."""
     own = socket.gethostname() if is_wildcard(host) else host
     return LOCAL_NAMES | {_bracketed(own).lower()}
 
@@ -57,11 +57,11 @@ def _bracketed(host: str) -> str:
 
 
 def listen(host: str, port: int | Literal["auto"]) -> list[socket.socket]:
-    """Sockets that take calls from now on, all on one port. Raises ConfigError."""
+    """Open listening sockets, all on the same port. Raises ConfigError."""
     addresses = _addresses(host)
     for number in _ports(port):
         try:
-            return _claim(addresses, number)
+            return _open_sockets(addresses, number)
         except OSError as error:
             if error.errno == errno.EADDRINUSE and port == "auto":
                 continue
@@ -80,7 +80,7 @@ def listen(host: str, port: int | Literal["auto"]) -> list[socket.socket]:
 
 def _addresses(host: str) -> list[str]:
     if host in ("127.0.0.1", "localhost"):
-        return ["127.0.0.1", "::1"]  # `localhost` may be either in a browser
+        return ["127.0.0.1", "::1"]  # a browser may resolve `localhost` to either
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -96,12 +96,12 @@ def _ports(port: int | Literal["auto"]) -> Iterator[int]:
         yield port
         return
     yield from range(FIRST_PORT, FIRST_PORT + NUM_PORTS)
-    for _ in range(5):  # the system's choice for IPv4 may be taken for IPv6
+    for _ in range(5):  # the port that the system picks for IPv4 may be taken on IPv6
         yield 0
 
 
-def _claim(addresses: list[str], port: int) -> list[socket.socket]:
-    """One socket for each address, without IPv6 where the machine has none."""
+def _open_sockets(addresses: list[str], port: int) -> list[socket.socket]:
+    """Open one socket per address. IPv6 is skipped if the machine has none."""
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
@@ -129,7 +129,7 @@ def _listening(address: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((address, port))
-        sock.listen(BACKLOG)  # at once: two programs may bind a port, but only one can listen
+        sock.listen(BACKLOG)  # now: two programs may bind a port, but only one can listen
     except BaseException:
         sock.close()
         raise

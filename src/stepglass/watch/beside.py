@@ -1,11 +1,11 @@
-"""The live page of a training run, in a process of its own, for as long as the run lives.
+"""Serves the live page of a training run in a separate process while the run lasts.
 
-    with Beside(run_dir, say) as page:   # starts at once, and loads while torch does
-        page.announce()                  # one line: the address, or a warning
+    with Beside(run_dir, say) as page:   # starts at once and loads while torch loads
+        page.announce()                  # prints one line: the address, or a warning
 
-The page must not slow the run down: its process has a low priority and shares nothing but the run's
-directory. It ends when its standard input ends, which is a pipe that only the trainer holds: so the
-page ends even with a trainer that is killed.
+The page must not slow the run down, so its process has a low priority and shares only the run's
+directory with the trainer. The process ends when its standard input is closed. That is a pipe that
+only the trainer holds, so the page ends even if the trainer is killed.
 """
 
 import os
@@ -22,12 +22,13 @@ from stepglass.errors import StepglassError, os_reason
 from stepglass.units import printable
 
 NICENESS = 10
-START_S = 5.0  # more than training should wait for a page
-END_S = 3.0  # for the page to show how the run ended
+START_S = 5.0  # training waits at most this long for the page to start
+END_S = 3.0  # the page gets this long to show how the run ended
 
 
 class Beside:
-    """Starts the page, and ends it with the block. Never raises: the run matters more."""
+    """Starts the page, and ends it at the end of the `with` block. Never raises, because the run is
+    more important than the page."""
 
     def __init__(self, run_dir: Path, say: Callable[[str], None]) -> None:
         self._run_dir = run_dir
@@ -38,9 +39,9 @@ class Beside:
         self._is_announced = False
 
     def __enter__(self) -> Self:
-        # -P: no file in the folder where training was started is imported as a module. It gets a
-        # process group of its own, so that Ctrl-C in the terminal reaches the trainer alone, but
-        # no session of its own: Linux shares the processor among sessions before it looks at
+        # -P: do not import files of the current folder as modules. The page gets its own process
+        # group, so that Ctrl-C in the terminal reaches only the trainer. It does not get its own
+        # session, because Linux shares the CPU equally among sessions before it considers
         # priorities.
         command = [sys.executable, "-P", "-m", "stepglass.watch.beside", os.fspath(self._run_dir)]
         try:
@@ -52,7 +53,7 @@ class Beside:
                 process_group=0,
             )
             if hasattr(os, "setpriority"):
-                # Set from here: it would load everything at full priority before it could.
+                # Set by the parent: the child would first load everything at full priority.
                 niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
         except OSError as error:
@@ -62,7 +63,7 @@ class Beside:
         return self
 
     def _read(self) -> None:
-        """Read up to the address, or to the last line: a reason, or the end of a traceback."""
+        """Read output up to the address. If none comes, keep the last line: it is the error."""
         assert self._process is not None
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -71,13 +72,13 @@ class Beside:
                 return
 
     def address(self, timeout_s: float) -> str | None:
-        """Where the page is, or None if there is none."""
+        """The address of the page, or None if it did not start."""
         if self._process is not None:
             self._reader.join(timeout_s)
         return self._line if _is_address(self._line) else None
 
     def announce(self) -> None:
-        """Say where the page is, or why there is none."""
+        """Print the address of the page, or why it did not start."""
         found = self.address(START_S)
         self._is_announced = found is not None
         reason = printable(self._line) or "it does not answer"
@@ -115,7 +116,7 @@ def _is_address(line: str) -> bool:
 
 
 def run_page(argv: list[str]) -> int:
-    """The page's process."""
+    """The main function of the page's process."""
     from stepglass.watch.command import WatchConfig, serve_page  # noqa: PLC0415
 
     is_over = threading.Event()
@@ -137,7 +138,7 @@ def run_page(argv: list[str]) -> int:
 
 
 def print_once(line: str) -> None:
-    """Print one line and nothing after it: the trainer reads no further."""
+    """Print one line, then discard all later output, because the trainer stops reading."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,8 +1,8 @@
-"""How much a caller may take: connections, and time to send a request.
+"""Limits the number of connections and the time that a client may take to send a request.
 
-uvicorn's own limit on concurrency counts a connection only once it has sent a request, and uvicorn
-waits for that request without end. There is no setting for either, so its protocol class is
-extended. What is refused here never reaches the app: these answers get the guard's headers by hand.
+uvicorn's concurrency limit counts a connection only after it has sent a request, and uvicorn waits
+for that request without a timeout. There is no setting for either, so this module extends its
+protocol class. Requests refused here never reach the guard, so its headers are added by hand.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from stepglass.watch.guard import HEADERS
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1, with bounds."""
+    """uvicorn's HTTP/1.1 protocol with limits."""
 
     max_connections = 32
     request_timeout_s = 10.0
-    flush_timeout_s = 60.0  # for a caller that does not read its answer
+    flush_timeout_s = 60.0  # for a client that does not read its response
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -39,8 +39,8 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         is_early = self.conn.their_state is h11.DONE and bool(self.conn.trailing_data[0])
         if is_early and not self._is_waiting():
-            # A second request before the first is answered: no browser sends that. uvicorn would
-            # stop reading, and never see that the caller of an endless stream has left.
+            # A second request before the first is answered. No browser does that. uvicorn would
+            # stop reading, and not notice when the client of an endless stream disconnects.
             self.transport.abort()
 
     def on_response_complete(self) -> None:
@@ -48,7 +48,7 @@ class BoundedProtocol(H11Protocol):
         self._expect_request()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what h11 cannot read, a missing or doubled Host for example."""
+        """Answer a request that h11 cannot parse, for example one with no Host or two."""
         error = sys.exception()
         assert isinstance(error, h11.RemoteProtocolError)
         if "Host:" in str(error):
@@ -70,7 +70,7 @@ class BoundedProtocol(H11Protocol):
         self._hang_up()
 
     def _is_waiting(self) -> bool:
-        """Is it the caller's turn?"""
+        """Is the server waiting for the client to send a request?"""
         return self.cycle is None or self.cycle.response_complete
 
     def _expect_request(self) -> None:
@@ -81,7 +81,7 @@ class BoundedProtocol(H11Protocol):
             self._hang_up()
 
     def _hang_up(self) -> None:
-        self.transport.close()  # after what is still to be sent
+        self.transport.close()  # sends buffered data first
         self._set_deadline(self.loop.call_later(self.flush_timeout_s, self.transport.abort))
 
     def _set_deadline(self, deadline: asyncio.TimerHandle | None) -> None:

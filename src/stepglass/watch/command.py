@@ -1,4 +1,4 @@
-"""The `watch` command: finds what to show, takes a port, and serves until Ctrl-C."""
+"""The `watch` command: finds the runs, opens a port, and serves the page until Ctrl-C."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ except ImportError:
     pwd = None  # type: ignore[assignment]
 
 NICENESS = 10  # training comes first
-FIRST_PERSON = 500 if sys.platform == "darwin" else 1000  # the lowest uid that is a person's
+FIRST_PERSON = 500 if sys.platform == "darwin" else 1000  # the lowest uid of a person
 NO_SHELLS = ("nologin", "false", "sync", "halt", "shutdown")
 
 Say = Callable[[str], None]
@@ -43,9 +43,6 @@ class WatchConfig(Config):
         "auto", "ask for a secret, which is in the address; auto: if somebody else could call"
     )
     open: bool = setting(False, "open the page in a browser")
-
-    def used(self) -> list[str]:
-        return ["port", "host", "token", "open"]
 
     def check(self) -> None:
         if self.token is False and not address.is_loopback(self.host):
@@ -67,7 +64,7 @@ def run(argv: list[str], say: Say) -> None:
 
 
 def watch(target: str, cfg: WatchConfig, say: Say) -> None:
-    """Serve the page until a signal."""
+    """Serve the page until a signal such as Ctrl-C."""
     folder, is_run = find_runs(target)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
@@ -81,7 +78,7 @@ def watch(target: str, cfg: WatchConfig, say: Say) -> None:
 
 
 def find_runs(target: str) -> tuple[Path, bool]:
-    """The folder to show, and whether it is a run rather than a folder of them."""
+    """The folder to show, and whether it is a single run (not a folder of runs)."""
     path = Path(target)
     if path.is_dir():
         is_run = any((path / name).exists() for name in ("run.jsonl", "LOCK"))
@@ -104,8 +101,8 @@ def serve_page(
     say: Say,
     should_stop: Callable[[], bool],
 ) -> None:
-    """Listen, tell the address, and answer until `should_stop`."""
-    from stepglass.report import page  # noqa: PLC0415 - help and mistakes need none of it
+    """Open the sockets, report the address, and serve until `should_stop` returns true."""
+    from stepglass.report import page  # noqa: PLC0415 - not needed for --help or errors
     from stepglass.report.live import LiveRun  # noqa: PLC0415
     from stepglass.watch import server  # noqa: PLC0415
     from stepglass.watch.guard import AccessRules, Key  # noqa: PLC0415
@@ -135,7 +132,7 @@ def serve_page(
 
 
 def open_browser(url: str, say: Say) -> None:
-    """In a thread: some browsers return only when they are closed."""
+    """Open a browser in a thread, because some browsers return only when they are closed."""
 
     def run() -> None:
         if not webbrowser.open(url):
@@ -151,14 +148,14 @@ def needs_token(cfg: WatchConfig) -> bool:
 
 
 def has_other_people() -> bool:
-    """Could somebody else log in to this machine? True where that cannot be known. One account
-    beside root is one person, whichever of the two is in use."""
+    """Could somebody else log in to this machine? True if that cannot be known. Root and one other
+    account count as one person."""
     if pwd is None:
         return True
     accounts = pwd.getpwall()
     mine = os.getuid()
     if mine not in {account.pw_uid for account in accounts}:
-        return True  # accounts come from a directory service that does not list them
+        return True  # a directory service manages the accounts and does not list them
     people = {account.pw_uid for account in accounts if is_person(account)}
     return len(people if mine == 0 else people | {mine}) > 1
 

@@ -1,10 +1,10 @@
-"""A run as a stream of server-sent events, for as many pages as look at it.
+"""Sends a run as a stream of server-sent events to any number of pages.
 
     shared = SharedRun(LiveRun(run_dir))
     return EventStream(shared, after=None, stopping=stopping)
 
-The run is read by the streams themselves: when no page looks, nothing is read. Files are read in
-worker threads, so that a slow disk keeps nobody else waiting.
+The streams read the run themselves, so nothing is read while no page is open. Files are read in
+worker threads, so that a slow disk does not block other requests.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from starlette.types import Receive, Scope, Send
 
 from stepglass.report.live import LiveEvent, LiveRun
 
-# The trainer writes twice a second. Pages get it in fewer pieces: a point is still seen within two
-# seconds, and the training has the machine to itself in between.
+# The trainer writes twice per second. Pages are updated less often, to leave the CPU to training.
+# A new point still appears within two seconds.
 POLL_S = 1.4
 GLANCE_S = 0.25
-SMALL = 1 << 19  # bytes of events: after more than that there may be more to send at once
-HEARTBEAT_S = 10.0  # a proxy may cut a connection that stays silent
+SMALL = 1 << 19  # bytes of events; after a larger batch, look for more without a pause
+HEARTBEAT_S = 10.0  # a proxy may close an idle connection
 RETRY_MS = 1000
 
 
 class SharedRun:
-    """One run, read once for all pages that look at it."""
+    """One run, read once for all pages that show it."""
 
     def __init__(self, run: LiveRun) -> None:
         self._run = run
@@ -45,7 +45,7 @@ class SharedRun:
             self.num_viewers -= 1
 
     async def missing(self, after: str | None, is_last: bool) -> list[LiveEvent]:
-        """The events after `after`. Reads on if it is time to, or if this is the last time."""
+        """The events after `after`. Reads the file first if that is due, or on the last call."""
         async with self._lock:
             is_due = is_last or time.monotonic() >= self._next_read
             return await run_in_threadpool(self._read_on, after, is_due)
@@ -53,12 +53,13 @@ class SharedRun:
     def _read_on(self, after: str | None, is_due: bool) -> list[LiveEvent]:
         if is_due:
             is_more = self._run.advance()
-            # Less than the whole pause, or a page that comes back on time would be too early.
+            # Half the pause: with the whole pause, a page that returns after POLL_S could be
+            # slightly too early.
             self._next_read = 0.0 if is_more else time.monotonic() + POLL_S / 2
         return self._run.events(after)
 
     async def detail(self, segment: int, after: int, until: int) -> bytes | None:
-        """The rows between two lines. Requests wait for each other: many must not load the disk."""
+        """The rows between two lines. One request at a time, to limit the load on the disk."""
         async with self._lock:
             return await run_in_threadpool(self._run.detail, segment, after, until)
 
@@ -66,12 +67,12 @@ class SharedRun:
         return self._run.has_news(after)
 
     def is_behind(self) -> bool:
-        """Is there more to read at once?"""
+        """Is there more to read right now?"""
         return self._next_read == 0.0
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events of one run, until the caller leaves or the server ends."""
+    """Server-sent events of one run, until the client disconnects or the server stops."""
 
     media_type = "text/event-stream"
 
@@ -109,7 +110,7 @@ async def _chunks(
 
 
 async def _pause(seconds: float, stopping: asyncio.Event) -> None:
-    """Wait, but not longer than until the server is told to end."""
+    """Wait, but return early if the server is stopping."""
     with suppress(TimeoutError):
         await asyncio.wait_for(stopping.wait(), seconds)
 

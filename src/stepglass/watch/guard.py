@@ -1,12 +1,13 @@
-"""Who may ask the live page for what, checked on every request before anything else.
+"""Access control of the live page. It checks every request before anything else.
 
-A page of another site can make its visitor's browser call 127.0.0.1, and give its own name that
-address (DNS rebinding); other people may have accounts here. So the guard lets through only our own
-names as Host, only GET and HEAD, nothing for scripts of other sites, only addresses of a shape we
-use (none is ever a file's path), and asks for a secret where somebody else could call. Every
-answer, errors too, tells the browser to run nothing but our own script.
+A web site can make its visitor's browser send requests to 127.0.0.1, and can point its own domain
+name at that address (DNS rebinding). Other people may also have accounts on this machine. So the
+guard accepts only our own names as Host, only GET and HEAD, no requests from scripts of other
+sites, and only URL paths of a known form (none is a file path). It requires a secret token if
+somebody else could connect. Every response, including errors, tells the browser to run only our own
+script.
 
-Starlette's TrustedHostMiddleware answers 400 and cannot tell [::1] from a port, so we have our own.
+Starlette's TrustedHostMiddleware is not used: it answers 400 and takes part of [::1] for a port.
 """
 
 import logging
@@ -30,29 +31,29 @@ HEADERS = {
     "x-frame-options": "DENY",
     "cross-origin-resource-policy": "same-origin",
 }
-MAX_TARGET_BYTES = 2048  # of path and query
-MAX_HEAD_BYTES = 16_384  # of all headers; uvicorn bounds only those that arrive in pieces
+MAX_TARGET_BYTES = 2048  # path and query
+MAX_HEAD_BYTES = 16_384  # all headers; uvicorn limits only those that arrive in several pieces
 
 _HOST = re.compile(rb"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
-# Every address of ours matches this, and no spelling of `..` does.
+# All our URL paths match this pattern, and no spelling of `..` does.
 _PATH = re.compile(rb"/|(?:/[a-z0-9]+)+(?:\.[a-z]+)?")
-_BARRED = (b"content-security-policy", b"server", b"cache-control")
+_DROPPED_HEADERS = (b"content-security-policy", b"server", b"cache-control")
 
 logger = logging.getLogger(__name__)
 
 
 class Key:
-    """The secret that opens the page for as long as the server lives."""
+    """The secret that gives access to the page while the server runs."""
 
     def __init__(self, port: int) -> None:
-        # Browsers send a cookie to every port of a host: two servers must not share a name.
+        # Browsers send a cookie to all ports of a host, so each server needs its own name.
         self.cookie = f"stepglass_{port}"
         self.token = secrets.token_urlsafe(16)  # 128 bits
         self._once: str | None = None
 
     def once(self) -> str:
-        """A token that opens the page a single time, for a browser that we start: everybody can
-        read its command line."""
+        """A token that works only once, for a browser that we start. Other users can see the
+        browser's command line, so the permanent token must not be in it."""
         self._once = secrets.token_urlsafe(16)
         return self._once
 
@@ -71,12 +72,12 @@ class AccessRules:
     """What the guard lets through."""
 
     hosts: frozenset[str] = LOCAL_NAMES
-    allows_own_address: bool = False  # the address of this machine at which a call arrives
+    allows_own_address: bool = False  # accept the IP address of this machine as Host
     key: Key | None = None
 
 
 class Guard:
-    """Refuses a request or passes it on, and adds headers to every answer."""
+    """Refuses a request or passes it on, and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app = app
@@ -85,24 +86,26 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "websockets and lifespan are off"
 
-        async def send_dressed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                kept = [pair for pair in message["headers"] if pair[0].lower() not in _BARRED]
+                kept = [
+                    pair for pair in message["headers"] if pair[0].lower() not in _DROPPED_HEADERS
+                ]
                 ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": kept + ours}
             await send(message)
 
         try:
             answer = self._refusal(scope) or self._app
-            await answer(scope, receive, send_dressed)
+            await answer(scope, receive, send_with_headers)
         except Exception:
             logger.exception("the live page has a bug")  # uvicorn's own log is off
             raise
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a request that is not passed on."""
+        """The response to a request that must be refused, or None if it may pass."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        if not self._is_for_us(_values(headers, b"host"), scope):
+        if not self._is_own_host(_values(headers, b"host"), scope):
             return _text(403, "this page answers only at the address that `stepglass` printed")
         if scope["method"] not in ("GET", "HEAD"):
             answer = _text(405, "this page is only for looking: GET and HEAD")
@@ -116,24 +119,25 @@ class Guard:
             return _text(403, "this page is not for other sites")
         if not _PATH.fullmatch(scope["raw_path"]):
             return _text(404, "there is nothing here")
-        return self._without_key(scope, headers) if self._rules.key else None
+        return self._check_key(scope, headers) if self._rules.key else None
 
-    def _is_for_us(self, hosts: list[bytes], scope: Scope) -> bool:
+    def _is_own_host(self, hosts: list[bytes], scope: Scope) -> bool:
         match = _HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
         if match is None:
             return False
         name = match[1].decode()
         if name in self._rules.hosts:
             return True
-        # Somebody can point a name of theirs at this machine, but cannot choose its address.
+        # An attacker can point a domain name at this machine, but the Host is then that name and
+        # not the IP address.
         return self._rules.allows_own_address and name.strip("[]") == scope["server"][0]
 
-    def _without_key(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> Response | None:
+    def _check_key(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> Response | None:
         key = self._rules.key
         assert key is not None
         given = _parts(scope["query_string"], b"&", b"token")
         if any(key.opens(token) for token in given):
-            # Redirect to an address without the secret: this one could be copied or bookmarked.
+            # Redirect to a URL without the secret, because people copy and bookmark URLs.
             answer = RedirectResponse(scope["raw_path"].decode(), status_code=303)
             answer.set_cookie(key.cookie, key.token, httponly=True, samesite="strict")
             return answer
@@ -153,7 +157,7 @@ def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
 
 
 def _parts(text: bytes, separator: bytes, name: bytes) -> list[bytes]:
-    """The values of one name in `a=1; b=2`.
+    """All values of a name in a list like `a=1; b=2`.
 
     >>> _parts(b"a=1; b=2;a=3", b";", b"a")
     [b'1', b'3']
@@ -163,8 +167,8 @@ def _parts(text: bytes, separator: bytes, name: bytes) -> list[bytes]:
 
 
 def _is_by_another_site(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Does the browser say that a script, an image or a frame of another site asks, or of another
-    port of this host? A link that a person follows is allowed, wherever it stands."""
+    """Does the browser say that a script, image or frame of another site (or of another port of
+    this host) sends the request? Links that a person clicks are allowed on any site."""
     sites = _values(headers, b"sec-fetch-site")
     if all(site in (b"same-origin", b"none") for site in sites):
         return False

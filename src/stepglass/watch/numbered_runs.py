@@ -1,6 +1,6 @@
-"""The runs in a folder, each with a number that stays its own while the server lives.
+"""The runs in a folder. Each has a number that stays the same while the server runs.
 
-An address holds such a number and never a path.
+URLs contain this number and never a path.
 """
 
 import math
@@ -15,14 +15,14 @@ from stepglass.run_dir import checkpoints, listing, lock
 from stepglass.units import printable
 
 MOST_RUNS = 1000
-LEAST_PAUSE_S = 0.5  # between two looks at the folder
-PAUSE_SHARE = 10  # a pause is at least this many times as long as the look before it took
+LEAST_PAUSE_S = 0.5  # between two scans of the folder
+PAUSE_SHARE = 10  # the pause is at least this many times as long as the last scan took
 
 Entry = dict[str, Any]
 
 
 class NumberedRuns:
-    """One run, or all that a folder holds. Not to be used from two threads at once."""
+    """One run, or all runs in a folder. Not thread-safe."""
 
     def __init__(self, folder: Path, is_run: bool) -> None:
         self._folder = folder
@@ -34,13 +34,13 @@ class NumberedRuns:
         self._next_look = -math.inf
 
     def path(self, number: int) -> Path | None:
-        """The directory of a run. An unknown number may be that of a run that has just begun."""
+        """The directory of a run. For an unknown number, look for new runs first."""
         if number >= len(self._paths):
             self.entries()
         return self._paths[number] if number < len(self._paths) else None
 
     def entries(self) -> list[Entry]:
-        """How every run stands."""
+        """The name, state and progress of every run."""
         began = time.monotonic()
         if began >= self._next_look:
             found = (
@@ -61,8 +61,12 @@ class NumberedRuns:
         known = self._ended.get(path)
         is_running = lock.owner_of(path) is not None
         if known and known[0] == stamp and not is_running:
-            return known[1]  # most runs of a folder have ended: their logs are not read again
-        entry = {"id": self._numbers[path], "name": self._name(path), **_standing(path, is_running)}
+            return known[1]  # most runs have ended: do not read their logs again
+        entry = {
+            "id": self._numbers[path],
+            "name": self._name(path),
+            **_state_and_progress(path, is_running),
+        }
         if not is_running:
             self._ended[path] = stamp, entry
         return entry
@@ -80,7 +84,7 @@ def _stamp(log: Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _standing(path: Path, is_running: bool) -> Entry:
+def _state_and_progress(path: Path, is_running: bool) -> Entry:
     log = path / "run.jsonl"
     last = listing.last_records(log) if log.is_file() else {}
     steps = [_count(record.get("iter")) for record in last.values()]
@@ -98,12 +102,13 @@ def _state(last: dict[str, Entry], is_running: bool) -> str:
     if "end" in last:
         reason = str(last["end"].get("reason"))
         return reason if reason in listing.ENDINGS else "unknown"
-    # The log has no end. Windows has no lock that would tell a killed run from a running one.
+    # The log has no end record. On Windows there is no lock to distinguish a killed run from a
+    # running one.
     return "killed" if last and sys.platform != "win32" else "unknown"
 
 
 def _count(value: object) -> int | None:
-    """The value if it is a number of steps that a browser can hold."""
+    """The value if it is a step number that JavaScript can represent, else None."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
     return value if is_count else None  # type: ignore[return-value]
 

@@ -1,7 +1,7 @@
-"""What a browser can ask the live page's server for: the page, the list of runs, a stream of events
-for each run, and the rows of a part of it for a closer look.
+"""The routes of the live page's server: the page, the list of runs, a stream of events for each
+run, and the rows of a part of a run for zooming in.
 
-It reads run directories and writes nothing. Who may ask is the guard's business.
+The server reads run directories and writes nothing. The guard does the access control.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from stepglass.report.live import LiveRun
 from stepglass.watch.event_stream import EventStream, SharedRun
 from stepglass.watch.numbered_runs import NumberedRuns
 
-MOST_SHARED_RUNS = 16  # kept ready; those that a page looks at are never dropped
+MOST_SHARED_RUNS = 16  # kept in memory; runs that a page shows are never dropped
 LONGEST_ID = 200
-NUMBER = re.compile(r"[0-9]{1,15}")  # a segment or a line
+NUMBER = re.compile(r"[0-9]{1,15}")  # the number of a segment or a line
 
 MakeRun = Callable[[Path], LiveRun]
 
 
 class PageApp:
-    """Answers requests. `stopping` ends the streams."""
+    """Handles requests. Setting `stopping` ends the streams."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PageApp:
         self._listing = asyncio.Lock()
 
     def starlette(self) -> Starlette:
-        """The app, with every address that there is."""
+        """The Starlette app with all routes."""
         routes = [
             Route("/", self._show_page),
             Route("/runs.json", self._list_runs),
@@ -91,7 +91,8 @@ class PageApp:
         path = await self._run_dir(request)
         if request.method == "HEAD":
             return Response(media_type=EventStream.media_type)
-        # A browser that connects again sends the header; a page that opens a new stream cannot.
+        # A browser that reconnects sends the header. A page that opens a new stream cannot set
+        # headers, so it uses the query.
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         is_an_id = after is not None and len(after) <= LONGEST_ID
         shared = await self._shared_run(path)
@@ -102,7 +103,7 @@ class PageApp:
         wanted = _numbers(request, "segment", "after", "until")
         if wanted is None or wanted[1] >= wanted[2]:
             raise HTTPException(400, "expected numbers: segment, after, until\n")
-        if path not in self._shared:  # rows are for pages, and a page has a stream
+        if path not in self._shared:  # every open page has a stream, so no page shows this run
             raise HTTPException(404, "nobody looks at this run\n")
         data = await self._shared[path].detail(*wanted)
         if data is None:
@@ -123,6 +124,6 @@ class PageApp:
 
 
 def _numbers(request: Request, *names: str) -> tuple[int, ...] | None:
-    """The numbers of these names in the query, or None if one is missing or not a number."""
+    """These query parameters as numbers, or None if one is missing or not a number."""
     texts = [request.query_params.get(name, "") for name in names]
     return tuple(map(int, texts)) if all(map(NUMBER.fullmatch, texts)) else None

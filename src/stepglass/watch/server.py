@@ -1,4 +1,4 @@
-"""The live page's server: uvicorn, with the guard before the app.
+"""The live page's server: uvicorn, with the guard in front of the app.
 
 app = PageApp(runs, page, assets, LiveRun, stopping).starlette()
 answer_calls(app, rules, sockets, stopping, should_stop)
@@ -16,11 +16,11 @@ from stepglass.watch.bounded_protocol import BoundedProtocol
 from stepglass.watch.guard import AccessRules, Guard
 
 TICK_S = 0.5
-GRACE_S = 1  # for streams to send what is left when the server ends
+GRACE_S = 1  # at the end, streams get this long to send their last events
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, but ended by a function: signals belong to whoever started it."""
+    """uvicorn's server, stopped by a function instead of signals, which the caller handles."""
 
     def __init__(
         self, config: uvicorn.Config, stopping: asyncio.Event, should_stop: Callable[[], bool]
@@ -34,7 +34,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        # uvicorn's own wakes ten times a second: too often beside a training.
+        # uvicorn's own loop wakes up ten times per second, which costs training too much CPU time.
         while not (await self.on_tick(0) or self._should_stop()):
             await asyncio.sleep(TICK_S)
 
@@ -42,7 +42,7 @@ class _Server(uvicorn.Server):
         self._stopping.set()
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
-            connection.transport.abort()  # the caller has not read what it asked for
+            connection.transport.abort()  # the client has not read its response
         await asyncio.sleep(0)
 
 
@@ -54,16 +54,16 @@ def answer_calls(
     should_stop: Callable[[], bool],
     protocol: type[BoundedProtocol] = BoundedProtocol,
 ) -> None:
-    """Answer until `should_stop`, which is asked twice a second. Closes the sockets."""
+    """Serve until `should_stop` returns true (called twice per second). Closes the sockets."""
     config = uvicorn.Config(
         Guard(page_app, rules),
         loop="asyncio",
         http=protocol,
-        ws="none",  # an upgraded connection would go past the guard
+        ws="none",  # an upgraded connection would bypass the guard
         lifespan="off",
         interface="asgi3",
         log_config=None,
-        log_level="critical",  # the guard logs bugs; nothing else is worth a line
+        log_level="critical",  # the guard logs bugs; nothing else needs logging
         access_log=False,
         workers=1,
         proxy_headers=False,

@@ -1,1 +1,1 @@
-"""Findings as text and as JSON, in several languages."""
+"""Output of findings as text or JSON, in several languages."""

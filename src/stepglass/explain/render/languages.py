@@ -1,11 +1,12 @@
-"""Sentences and numbers in several languages: Fluent catalogues, Babel's numbers.
+"""Sentences and numbers in several languages, with Fluent catalogues and Babel's number formats.
 
     words = Words("de")
     words.text("normal-is", normal_ms=33.24)   # "Eine gewöhnliche Iteration dauert 33,24 ms."
 
-A value is formatted by its name: `_ms` is a duration, `_share` a fraction shown as percent, `_mfu`
-and `_percent` percent, `_loss` four decimals, `_bytes` a size. Whole numbers reach Fluent as
-numbers, so that plurals work. Unknown is the text "n/a", or `none` where a sentence asks for it.
+The suffix of a value's name determines its format: `_ms` is a duration, `_share` a fraction shown
+as percent, `_mfu` and `_percent` are percent, `_loss` has four decimals, `_bytes` is a size. Whole
+numbers reach Fluent as numbers, so that plurals work. An unknown value becomes "n/a", or `none` for
+the names in `ASKED_FOR`.
 """
 
 import os
@@ -34,18 +35,18 @@ class Words:
     def __init__(self, language: str) -> None:
         self.language = language
         self._locale = Locale(language)
-        self._sources = messages(catalogue(language))  # parsed when they are needed: it takes time
+        self._sources = messages(catalogue(language))  # parsed on demand, because parsing is slow
         self._patterns: dict[str, fluent.Pattern] = {}
 
     def has(self, key: str) -> bool:
         return key in self._sources
 
     def sources(self) -> dict[str, str]:
-        """Every message as it stands in the catalogue."""
+        """The source text of every message in the catalogue."""
         return self._sources
 
     def text(self, key: str, **values: object) -> str:
-        """The sentence of a key."""
+        """The sentence for a key, with its values."""
         if key not in self._patterns:
             message = FluentParser(with_spans=False).parse_entry(self._sources[key])
             assert isinstance(message, fluent.Message), f"{self.language}: {key}"
@@ -56,8 +57,8 @@ class Words:
         return " ".join(line.strip() for line in lines) if len(lines) > 1 else lines[0]
 
     def _said(self, pattern: fluent.Pattern, arguments: dict[str, object]) -> str:
-        """Fluent's texts, variables and choices: the catalogues use nothing else of it. Its own
-        runtime loads dates and time zones as well, which takes a fifth of the start-up."""
+        """Evaluate Fluent's texts, variables and selections; the catalogues use nothing else. Its
+        own runtime also loads dates and time zones, which would take a fifth of the start-up."""
         parts = []
         for element in pattern.elements:
             if isinstance(element, fluent.TextElement):
@@ -78,7 +79,7 @@ class Words:
     def _chosen(
         self, choice: fluent.SelectExpression, arguments: dict[str, object]
     ) -> fluent.Pattern:
-        """The variant whose name the value has, or the plural of its number."""
+        """The variant that has the value as its name, or the plural category of the number."""
         assert isinstance(choice.selector, fluent.VariableReference), type(choice.selector)
         value = arguments[choice.selector.id.name]
         name = self._locale.plural_form(value) if isinstance(value, int) else str(value)
@@ -88,7 +89,7 @@ class Words:
         return next(variant.value for variant in choice.variants if variant.default)
 
     def value(self, name: str, value: object) -> object:
-        """A value as it stands in a sentence."""
+        """A value in the form that a sentence needs."""
         if value is None:
             return "none" if name in ASKED_FOR else UNKNOWN
         if isinstance(value, bool | str):
@@ -118,7 +119,7 @@ class Words:
         return self.number(value, 0 if size >= 100 else 1 if size >= 1 else 2 if size >= 0.1 else 3)
 
     def number(self, value: float, digits: int) -> str:
-        """Decimal mark and thousands as the language has them."""
+        """A number with the decimal and thousands separators of the language."""
         pattern = "#,##0" + ("." + "0" * digits if digits else "")
         return str(format_decimal(value, pattern, locale=self.language))
 
@@ -136,7 +137,7 @@ class Words:
         return f"{self.number(minutes // 60, 0)}{NBSP}h {minutes % 60}{NBSP}min"
 
     def seconds(self, ms: float) -> str:
-        """Seconds with two decimals, for a column that adds up."""
+        """Seconds with two decimals, for a column of numbers with a sum."""
         return self.number(ms / 1000, 2) + NBSP + "s"
 
     def share(self, fraction: float) -> str:
@@ -184,13 +185,13 @@ def catalogue(language: str) -> str:
 
 
 def messages(source: str) -> dict[str, str]:
-    """Each message's own text in a catalogue. It ends where the next one begins."""
+    """The source text of each message. It ends where the next message begins."""
     found = re.split(r"^(?=[a-z][\w-]* =)", source, flags=re.MULTILINE)
     return {text.split(" =", 1)[0]: text for text in found[1:]}
 
 
 def from_environment() -> str:
-    """The language the terminal is set to, if it is one of ours."""
+    """The language of the terminal, if there is a catalogue for it."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(name, "")
         if value:

@@ -1,7 +1,7 @@
-"""`explain --lines`: the log line by line, each with what its figures mean here.
+"""`explain --lines`: shows the log line by line and explains the numbers of each line.
 
-Ordinary iterations are explained once and then gathered; boundaries, evaluations and checkpoints
-are explained each time they come, up to `MOST` of them.
+The first ordinary iteration is explained and later ones are summarised. Each evaluation, checkpoint
+and slow iteration is explained, up to `MOST` of them.
 """
 
 import math
@@ -19,7 +19,7 @@ MOST = 200
 
 
 def walk(study: Study, words: Words) -> Iterator[str]:
-    """Every line that was understood, in order."""
+    """Explain every line that was understood, in order."""
     yield words.text("lines-title")
     for part in study.parts:
         yield from _part(part, words)
@@ -133,7 +133,7 @@ def _run(part: Part, words: Words, rows: list[int]) -> Iterator[str]:
 
 
 def _three_digits(tflop: float, words: Words) -> str:
-    """A number of TFLOP with three digits, however small it is."""
+    """A number of TFLOP with three significant digits."""
     digits = max(0, 2 - math.floor(math.log10(tflop))) if tflop > 0 else 0
     return words.number(tflop, min(digits, 9))
 

@@ -1,4 +1,4 @@
-"""A study as JSON: the contract of `explain --json` (docs/explain.schema.json)."""
+"""The output of `explain --json`, as described in docs/explain.schema.json."""
 
 import json
 import math
@@ -18,7 +18,7 @@ MOST_SPIKES = 1000
 
 
 def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
-    """Everything that was found, in types that JSON has."""
+    """The whole result, in JSON types."""
     return {
         "format": study.log.format.name,
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
@@ -28,8 +28,8 @@ def as_json(study: Study, found: list[Finding], words: Words) -> dict[str, Any]:
     }
 
 
-def written(answer: dict[str, Any]) -> str:
-    """The answer as text, with a line for each segment and finding. `json.dumps` with an indent
+def json_text(answer: dict[str, Any]) -> str:
+    """The JSON text, with one line per segment and finding. `json.dumps` with an indent is slow: it
     would take a tenth of `explain`'s time."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     parts = []
@@ -42,7 +42,7 @@ def written(answer: dict[str, Any]) -> str:
 
 
 def cannot_texts(study: Study, words: Words) -> list[str]:
-    """What a log like this one cannot tell, and what of it was too much to be kept."""
+    """Sentences about what a log like this one cannot show, and what was dropped."""
     cannot = [words.text(f"cannot-{limit}") for limit in limits.cannot_show(study)]
     left = [words.text(f"left-out-{key}", **n) for key, n in limits.left_out(study).items()]
     return cannot + left
@@ -56,7 +56,7 @@ def _segment(part: Part) -> dict[str, Any]:
     if len(spikes) > MOST_SPIKES:
         keep = sorted(spikes, key=lambda s: -s.excess_ms)[:MOST_SPIKES]
         spikes = sorted(keep, key=lambda s: s.line)
-    has_numbers = segment.has_iter_numbers  # numbers that were counted here are not shown
+    has_numbers = segment.has_iter_numbers  # do not show numbers that the log did not print
     error = part.error
     return {
         "first_iter": segment.first_iter if has_numbers else None,
@@ -97,7 +97,7 @@ def _segment(part: Part) -> dict[str, Any]:
 
 
 def error_text(error: Event) -> str:
-    """What ended the run, as the log says it, without unprintable characters."""
+    """The error message that ended the run, without unprintable characters."""
     return printable(str(error.record.get("detail") or error.name))[:200]
 
 
@@ -135,7 +135,7 @@ def text(finding: Finding, words: Words) -> str:
 
 
 def plain(value: object) -> object:
-    """Numbers JSON can hold: no NaN, no numpy."""
+    """The value in types that JSON can represent: no NaN, no NumPy types."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""A study for a person: what the log is, where the time went, findings, what it cannot show."""
+"""The text output: what the log is, where the time went, findings, and what it cannot show."""
 
 import textwrap
 from collections.abc import Iterator
@@ -104,7 +104,7 @@ def phase_name(words: Words, phase: str) -> str:
 
 
 def finding_lines(finding: Finding, words: Words, number: int) -> Iterator[str]:
-    """One finding: its title, its text, the lines it rests on, and what to type."""
+    """One finding: its title, its text, the lines that support it, and what to type."""
     yield ""
     yield from _wrapped(f"{number}. {printable(title(finding, words))}", "  ", "     ")
     yield from _wrapped(printable(text(finding, words)), "     ", "     ")
@@ -115,7 +115,7 @@ def finding_lines(finding: Finding, words: Words, number: int) -> Iterator[str]:
 
 
 def cited(finding: Finding, words: Words) -> str:
-    """The lines a finding rests on, in few words."""
+    """The line numbers that support a finding, in short form."""
     if not finding.lines:
         return ""
     shown = ", ".join(str(line) for line in finding.lines[:6])
@@ -127,7 +127,7 @@ def cited(finding: Finding, words: Words) -> str:
 
 
 def change_flags(finding: Finding) -> str:
-    """A change as it is typed.
+    """A change as command-line flags.
 
     >>> change_flags(Finding("x", "established", "note", change={"dropout": 0.2, "compile": False}))
     '--dropout=0.2 --compile=False'
@@ -136,7 +136,7 @@ def change_flags(finding: Finding) -> str:
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    # textwrap breaks lines at ASCII spaces only: a no-break space keeps a number and its unit.
+    # textwrap breaks only at ASCII spaces, so a no-break space keeps a number with its unit.
     return textwrap.wrap(
         text,
         WIDTH,
@@ -148,7 +148,7 @@ def _wrapped(text: str, first: str, rest: str) -> list[str]:
 
 
 def top(found: list[Finding], words: Words, run: str, most: int = 3) -> list[str]:
-    """The few findings worth acting on, for the end of a training run."""
+    """The most important findings, for the end of a training run."""
     chosen = [f for f in found if f.level != "note"][:most]
     if not chosen:
         return []

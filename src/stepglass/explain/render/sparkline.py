@@ -1,4 +1,4 @@
-"""A curve in one line of text. Every bin shows its extreme, so no spike is lost."""
+"""Draws a curve in one line of text. Each bin shows its extreme, so no spike is lost."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""What a log can show: one rule for each finding."""
+"""The rules. Each module looks for one kind of finding in a log."""

@@ -1,7 +1,7 @@
-"""All rules, and what they find in a log.
+"""Applies all rules to a log.
 
-A rule `warm-up` is a module of this folder, `warm_up`, with a function `find_warm_up`, and a line
-in `NAMES`.
+The rule `warm-up` is the function `find_warm_up` in the module `warm_up` of this folder, and an
+entry in `NAMES`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from stepglass.explain.study import Part, Study
 
 Rule = Callable[[Part], list[Finding]]
 
-# Of findings that cost the same, the first in this list comes first.
+# Findings with equal cost are sorted in this order.
 NAMES = (
     "eval-inside-iteration",
     "mfu-echo",
@@ -58,7 +58,7 @@ RULES = {name: rule_named(name) for name in NAMES}
 
 
 def findings(study: Study) -> list[Finding]:
-    """What every rule says, the costliest first. A restart does not repeat a finding."""
+    """The findings of all rules, the costliest first. A finding is not repeated after a restart."""
     found: dict[tuple[str, str], Finding] = {}
     for part in study.parts:
         for name, rule in RULES.items():
@@ -66,7 +66,7 @@ def findings(study: Study) -> list[Finding]:
                 assert finding.rule == name
                 finding.part = part.number
                 if not part.format.has_nanogpt_settings:
-                    finding.change = {}  # the trainer's settings have other names
+                    finding.change = {}  # this trainer uses other names for its settings
                 key = (finding.rule, finding.variant)
                 before = found.get(key)
                 if before is None or finding.cost_ms > before.cost_ms:

@@ -1,11 +1,11 @@
-"""Settings for a run whose loss went up: smaller steps."""
+"""Settings with smaller update steps, for a run whose loss went up."""
 
 from stepglass.explain.finding import Change
 from stepglass.explain.study import Part
 
 
 def calmer(part: Part) -> Change:
-    """Half the learning rate, and clipping where there is none."""
+    """Half the learning rate, and gradient clipping if there is none."""
     change: Change = {}
     clip = part.number_setting("grad_clip")
     has_muon = part.setting("model") == "modern" and part.setting("optimizer") != "adamw"

@@ -6,7 +6,7 @@ from stepglass.explain.finding import Change, Finding, nice
 from stepglass.explain.study import Part
 
 SAVE_BUDGET = 0.01
-MTBF_S = 24 * 3600.0  # assumed time between failures of a desktop
+MTBF_S = 24 * 3600.0  # assumed mean time between failures of a desktop
 AN_HOUR_MS = 3.6e6
 
 
@@ -19,10 +19,10 @@ def find_checkpoint_interval(part: Part) -> list[Finding]:
 def _too_costly(part: Part, wall_ms: float) -> list[Finding]:
     total_ms, save_ms = part.phase_ms("checkpoint"), part.timing.save_ms
     if part.format.saves_in_background and part.segment.saves:
-        save_ms = total_ms / part.segment.num_saves  # with the waits for the background writer
+        save_ms = total_ms / part.segment.num_saves  # includes waits for the background writer
     if not save_ms or total_ms <= SAVE_BUDGET * wall_ms or len(part.segment.saves) < 2:
         return []
-    # Young's formula: the interval at which saving and work lost in failures cost the same.
+    # Young's formula: at this interval, saving costs as much as the work lost in failures.
     wanted_s = math.sqrt(2 * save_ms / 1000 * MTBF_S)
     return [
         Finding(
@@ -45,7 +45,7 @@ def _too_costly(part: Part, wall_ms: float) -> list[Finding]:
 
 
 def _fewer_saves(part: Part, save_ms: float) -> Change:
-    """For a trainer that saves when it evaluates."""
+    """The change for a trainer that saves when it evaluates."""
     saves_all = part.setting("always_save_checkpoint") is not False
     evals = [e for e in part.segment.evals if e.iter > 0]
     if saves_all and len(evals) >= 2 and all(e.save_line for e in evals):
@@ -58,7 +58,7 @@ def _fewer_saves(part: Part, save_ms: float) -> Change:
 def _none_at_all(part: Part, wall_ms: float) -> list[Finding]:
     segment = part.segment
     evaluated = any(e.iter > 0 for e in segment.evals)
-    is_whole = segment.first_iter == 0 and evaluated  # an excerpt says nothing about saves
+    is_whole = segment.first_iter == 0 and evaluated  # an excerpt may lack the lines of checkpoints
     has_none = part.format.prints_saves and is_whole and not segment.saves
     if not has_none or wall_ms <= AN_HOUR_MS or part.has_ended:
         return []

@@ -1,4 +1,4 @@
-"""The lines of a log that a finding about slow iterations rests on."""
+"""The lines of a log that support a finding about slow iterations."""
 
 from stepglass.explain.finding import MOST_CITED
 from stepglass.explain.study import Part
@@ -6,7 +6,7 @@ from stepglass.explain.timing import Spike
 
 
 def spike_lines(part: Part, spikes: list[Spike]) -> list[int]:
-    """The iterations' lines and those of the evaluations and checkpoints before them."""
+    """The lines of the iterations, and of the evaluations and checkpoints before them."""
     spikes = spikes[:MOST_CITED]
     iters = {spike.iter for spike in spikes}
     lines = [spike.line for spike in spikes]

@@ -1,4 +1,4 @@
-"""Figures of one log that cannot all be true."""
+"""Numbers in a log that contradict each other."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def find_contradiction(part: Part) -> list[Finding]:
 
 
 def _tokens_disagree(part: Part) -> list[Finding]:
-    """Tokens a second times the time of a step must be the tokens of a step."""
+    """Tokens per second times the time of a step must equal the tokens per step."""
     stated = part.fact("tokens_per_iter")
     rates, times = part.column("tok_s"), part.column("time_ms")
     known = np.flatnonzero(np.isfinite(rates) & np.isfinite(times) & (times > 0))
@@ -81,7 +81,7 @@ def _stated_rate_is_wrong(part: Part) -> list[Finding]:
 
 
 def _hidden_nan(part: Part) -> list[Finding]:
-    """The log shows an average in place of a loss that is NaN; the gradient norm gives it away."""
+    """The log shows an average instead of a NaN loss, but the gradient norm is NaN."""
     if not part.format.hides_nan_loss or part.segment.bad_norm_line is None:
         return []
     if part.segment.nan_line is not None:

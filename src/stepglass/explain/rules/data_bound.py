@@ -14,8 +14,8 @@ def find_data_bound(part: Part) -> list[Finding]:
         return []
     data = part.phase_ms("data")
     shares = part.column("data_ms")
-    if np.isfinite(shares).any():  # the wait is printed beside the step's time
-        later = part.column("iter") > (part.segment.first_iter or 0)  # the first one opens files
+    if np.isfinite(shares).any():  # the log prints the wait and the time of a step
+        later = part.column("iter") > (part.segment.first_iter or 0)  # the first also opens files
         waits, times = shares[later], part.timing.times[later]
         if not len(waits):
             return []

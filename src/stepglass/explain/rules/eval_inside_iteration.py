@@ -1,4 +1,4 @@
-"""nanoGPT's time of an iteration includes the evaluation and checkpoint before it."""
+"""nanoGPT's iteration time includes the evaluation and checkpoint before the iteration."""
 
 from stepglass.explain.finding import Change, Finding
 from stepglass.explain.rules.citing import spike_lines
@@ -48,8 +48,8 @@ def find_eval_inside_iteration(part: Part) -> list[Finding]:
 
 
 def _default_interval() -> int:
-    """Where a log does not show the interval, advice must not go below nanoGPT's default."""
-    # Imported here because few logs get this far, and it loads all settings of `train`.
+    """nanoGPT's default interval. Advice must not go below it if the log shows no interval."""
+    # Imported here because it loads all settings of `train`, and few logs need it.
     from stepglass.settings.nanogpt_defaults import NANOGPT  # noqa: PLC0415
 
     return int(NANOGPT["eval_interval"])

@@ -1,4 +1,4 @@
-"""The differences between evaluations are no larger than chance makes them."""
+"""The differences between evaluations are not larger than random noise."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Evaluations take more of the run than they should."""
+"""Evaluations take too much of the run's time."""
 
 from stepglass.explain.finding import Change, Finding, Level, nice
 from stepglass.explain.rules.citing import spike_lines
@@ -17,7 +17,7 @@ def find_eval_too_expensive(part: Part) -> list[Finding]:
     if eval_iters:
         fewer = nice(eval_iters * EVAL_BUDGET * (1 - share) / (share * (1 - EVAL_BUDGET)))
     change: Change = {}
-    if wanted and part.max_iters and wanted > part.max_iters / 1.5:  # it would evaluate once
+    if wanted and part.max_iters and wanted > part.max_iters / 1.5:  # only one would remain
         if fewer >= 2:
             change = {"eval_iters": fewer}
         elif now is None or part.max_iters / 4 > now:

@@ -1,13 +1,13 @@
-"""What evaluations take of a run's time, and what they should take."""
+"""The share of a run's time that evaluations take, and the share that they should take."""
 
 from stepglass.explain.finding import nice
 from stepglass.explain.study import Part
 
-EVAL_BUDGET = 0.05  # of the wall clock
+EVAL_BUDGET = 0.05  # share of the wall-clock time
 
 
 def wanted_interval(part: Part) -> int | None:
-    """An eval_interval that keeps evaluation, with the checkpoint tied to it, within the budget."""
+    """An eval_interval that keeps evaluations and their checkpoints within the budget."""
     cost, normal = part.timing.boundary_ms or part.timing.eval_ms, part.timing.normal_ms
     if not cost or not normal:
         return None
@@ -15,11 +15,11 @@ def wanted_interval(part: Part) -> int | None:
 
 
 def eval_share(part: Part) -> float | None:
-    """The evaluations' share of the wall clock, once the run is under way."""
+    """The evaluations' share of the wall-clock time, without the start of the run."""
     timing = part.timing
     cost = timing.eval_ms if timing.eval_ms is not None else timing.boundary_ms
     boundary = max(cost or 0.0, timing.boundary_ms or 0.0)
-    is_auto = part.setting("eval_interval") == "auto"  # its last interval is a shorter one
+    is_auto = part.setting("eval_interval") == "auto"  # the last interval is shorter
     if cost and timing.normal_ms and timing.eval_interval and not is_auto:
         return cost / (boundary + timing.eval_interval * timing.normal_ms)
     evals = part.phase_ms("eval", "eval+checkpoint")

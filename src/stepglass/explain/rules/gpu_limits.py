@@ -1,4 +1,4 @@
-"""What a GPU has: number formats, memory, and batches large enough to keep it busy."""
+"""Properties of a GPU: number formats, memory, and batches large enough to keep it busy."""
 
 from stepglass.explain.study import Part
 from stepglass.measure import devices
@@ -12,14 +12,14 @@ def is_on_gpu(part: Part) -> bool:
 
 
 def better_dtype(part: Part, wanted: str) -> str | None:
-    """The number format if the device has it, as far as is known."""
+    """The wanted number format, if the device supports it or is unknown."""
     known = devices.find_device(part.mfu.device) if part.mfu.device else None
     short = {"bfloat16": "bf16", "float16": "fp16"}[wanted]
     return wanted if known is None or known.tflops.get(short) else None
 
 
 def memory_bytes(part: Part, batch: float) -> float | None:
-    """What training needs with such a batch: weights, gradients, AdamW, activations, logits."""
+    """The memory for training with this batch: weights, gradients, AdamW, activations, logits."""
     names = ("block_size", "n_layer", "n_embd")
     block, layers, width = (part.number_setting(name) for name in names)
     parameters, vocab = part.fact("parameters"), part.fact("vocab_size")

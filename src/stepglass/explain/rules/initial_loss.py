@@ -1,4 +1,4 @@
-"""The first loss is not what an untrained model of this vocabulary has."""
+"""The first loss is not that of an untrained model with this vocabulary size."""
 
 import math
 

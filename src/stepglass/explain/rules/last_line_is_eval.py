@@ -1,4 +1,4 @@
-"""The last printed time and MFU are an evaluation's, and people quote them."""
+"""The last printed time and MFU include an evaluation, but people quote the last line."""
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.rules.citing import spike_lines

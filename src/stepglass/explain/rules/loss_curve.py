@@ -1,4 +1,4 @@
-"""The shape of a loss curve: its trend, its smoothed course, and where it diverged."""
+"""The shape of a loss curve: its trend, the smoothed curve, and where it diverged."""
 
 import math
 
@@ -9,7 +9,7 @@ from stepglass.logs.table import Column, medians
 
 
 def slope(x: Column, y: Column) -> tuple[float, float]:
-    """Least squares slope and its t value."""
+    """The least-squares slope and its t value."""
     x = x - x.mean()
     spread = float(x @ x)
     if spread == 0 or len(x) < 3:
@@ -21,7 +21,7 @@ def slope(x: Column, y: Column) -> tuple[float, float]:
 
 
 def smoothed(losses: Column, width: int = 9) -> Column:
-    """Running median, so that one outlier moves nothing."""
+    """The running median, which ignores a single outlier."""
     if len(losses) < width:
         return losses
     windows = np.lib.stride_tricks.sliding_window_view(losses, width)

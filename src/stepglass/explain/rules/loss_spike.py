@@ -12,13 +12,13 @@ def find_loss_spike(part: Part) -> list[Finding]:
     if len(losses) < 64 or diverged_at(part) is not None:
         return []
     if len(part.segment.table) > len(part.column("n")):
-        return []  # thinned: an isolated point may be gone
+        return []  # the table is thinned, so single points may be missing
     width = 33
     smooth = smoothed(losses, width)
     away = losses - smooth
     sigma = 1.4826 * smoothed(np.abs(away), 129 if len(losses) >= 129 else 33)
     is_high = away > np.maximum(6 * sigma, 0.1)
-    is_high[: max(8, width // 2)] = False  # the loss still falls steeply
+    is_high[: max(8, width // 2)] = False  # the loss still falls quickly here
     rows = np.flatnonzero(is_high)
     if not len(rows) or len(rows) > 0.02 * len(losses) + 3:
         return []

@@ -1,4 +1,4 @@
-"""A slow iteration lowers the printed MFU of those after it, which is a moving average."""
+"""A slow iteration lowers the MFU printed after it, because that is a moving average."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The printed MFU divides by the peak of another device than the one that ran."""
+"""The printed MFU divides by the peak of a device that is not the one that ran."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ from stepglass.logs.table import median
 
 
 def _bad_evaluation(part: Part) -> list[Finding]:
-    """An evaluation without a number while training goes on."""
+    """An evaluation returned NaN or infinity, but training continues."""
     bad = [e for e in part.segment.evals if e.val is not None and not math.isfinite(e.val)]
     if not bad:
         return []
@@ -49,7 +49,7 @@ def find_nan_loss(part: Part) -> list[Finding]:
     good = [s for s in segment.saves if s.line < segment.nan_line]
     dtype = str(part.setting("dtype") or "")
     change: Change = {}
-    if dtype == "float16":  # nanoGPT's choice where there is no bfloat16
+    if dtype == "float16":  # nanoGPT uses it if the device has no bfloat16
         known = part.mfu.device is not None and better_dtype(part, "bfloat16")
         change["dtype"] = "bfloat16" if known else "float32"
     else:

@@ -27,7 +27,7 @@ def find_out_of_memory(part: Part) -> list[Finding]:
                 "total_bytes": first.record.get("total_bytes"),
                 "iter": first.iter,
             },
-            [first.line],  # what follows it is a consequence
+            [first.line],  # later errors are consequences of the first
             [first.iter] if first.iter is not None else [],
             change,
             variant="sizes" if first.record.get("tried_bytes") else "plain",

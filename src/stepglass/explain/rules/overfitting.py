@@ -8,7 +8,7 @@ from stepglass.explain.study import Part
 from stepglass.logs.segment import Eval
 from stepglass.logs.table import median
 
-WIDE_GAP = 0.5  # of the training loss
+WIDE_GAP = 0.5  # as a share of the training loss
 LEAST_GAP = 0.3
 DROPOUT = 0.2
 
@@ -32,7 +32,7 @@ def _rising(part: Part, best: Eval, last: Eval) -> Finding:
     change: Change = {}
     if best.iter > 0:
         change["max_iters"] = best.iter
-    is_clear = rise > 0.05 * best.val  # more than evaluations scatter
+    is_clear = rise > 0.05 * best.val  # more than the noise of evaluations
     return Finding(
         "overfitting",
         "established" if part.val_se is not None or is_clear else "supported",
@@ -58,7 +58,7 @@ def _wide_gap(part: Part, best: Eval, last: Eval) -> list[Finding]:
         return []
     num_before = sum(e.line < best.line for e in part.evals)
     if len(part.evals) > 2 and num_before > 0.7 * (len(part.evals) - 1):
-        return []  # it still learns something that is true of new text
+        return []  # the validation loss still improves
     gap = last.val - last.train_loss
     if gap < LEAST_GAP or gap < WIDE_GAP * last.train_loss:
         return []

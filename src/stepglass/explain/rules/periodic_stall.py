@@ -1,4 +1,4 @@
-"""Unexplained slow iterations that come at regular distances."""
+"""Unexplained slow iterations at regular intervals."""
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.rules.stall_pattern import is_worth_reporting, regular_spacing

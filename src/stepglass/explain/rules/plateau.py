@@ -1,4 +1,4 @@
-"""The validation loss has stopped moving."""
+"""The validation loss no longer changes."""
 
 import numpy as np
 

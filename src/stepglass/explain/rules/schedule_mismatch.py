@@ -1,4 +1,4 @@
-"""The learning rate's schedule does not fit the run's length, batch or peak rate."""
+"""The learning-rate schedule does not fit the run's length, batch size or peak rate."""
 
 import math
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ NAMES = ("max_iters", "lr_decay_iters", "warmup_iters", "learning_rate", "min_lr
 LARGE_MODEL = 80e6  # parameters
 HIGH_RATE = 5e-4
 SMALL_BATCH = 100_000  # tokens
-USUAL_BATCH = 5e5  # tokens, with which such a model is usually trained at such a rate
+USUAL_BATCH = 5e5  # tokens; the usual batch of a large model at a high learning rate
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The settings of a schedule: as the log gives them, and with the trainer's defaults."""
+    """The settings of a schedule: from the log, or else the trainer's defaults."""
 
     given: dict[str, float | None]
     values: dict[str, float | None]
-    lines: list[int]  # where they stand
+    lines: list[int]  # lines of the log that state them
 
 
 def find_schedule_mismatch(part: Part) -> list[Finding]:
@@ -40,7 +40,7 @@ def _schedule(part: Part) -> Schedule:
     given = {name: part.number_setting(name) for name in NAMES}
     values = dict(given)
     if part.format.has_nanogpt_defaults and part.segment.config_lines:
-        # Imported here because few logs get this far, and it loads all settings of `train`.
+        # Imported here because it loads all settings of `train`, and few logs need it.
         from stepglass.settings.nanogpt_defaults import NANOGPT  # noqa: PLC0415
 
         values = {
@@ -89,7 +89,7 @@ def _floor(part: Part, schedule: Schedule) -> list[Finding]:
 
 
 def _small_batch(part: Part, schedule: Schedule) -> list[Finding]:
-    """A learning rate made for large batches, used with a small one."""
+    """A learning rate for large batches is used with a small batch."""
     rate, batch = schedule.given["learning_rate"], part.tokens_per_iter
     size = part.fact("parameters")
     if not (rate and batch and size):

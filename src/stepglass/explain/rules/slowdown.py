@@ -1,4 +1,4 @@
-"""The ordinary iteration gets slower during the run and stays slow."""
+"""Ordinary iterations get slower during the run and stay slow."""
 
 import math
 
@@ -10,7 +10,7 @@ from stepglass.logs.table import median
 
 
 def find_slowdown(part: Part) -> list[Finding]:
-    """The ordinary iteration gets slower and stays so."""
+
     if part.format.slows_down_by_plan:
         return []
     times, iters = part.timing.times, part.column("iter")

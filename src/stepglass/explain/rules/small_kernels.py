@@ -1,4 +1,4 @@
-"""A small model or micro-batch leaves a GPU idle between kernels."""
+"""The model or micro-batch is so small that the GPU is idle between kernels."""
 
 from stepglass.explain.finding import Change, Finding
 from stepglass.explain.rules.gpu_limits import (

@@ -11,11 +11,11 @@ def find_warm_up(part: Part) -> list[Finding]:
         return []
     first = spikes[0]
     warmup_ms = part.timing.warmup_ms
-    if warmup_ms is not None:  # of this line alone: the next ones may be slow as well
+    if warmup_ms is not None:  # of this line only: the next ones may be slow too
         evaluation = part.timing.eval_ms or 0.0 if "eval" in first.cause else 0.0
         warmup_ms = max(0.0, first.excess_ms - evaluation)
     if warmup_ms is not None and warmup_ms < 0.5 * part.timing.normal_ms:
-        variant = "eval"  # all of it is the evaluation
+        variant = "eval"  # the whole excess is the evaluation
     elif "eval" in first.cause:
         variant = "both" if warmup_ms is not None else "together"
     else:

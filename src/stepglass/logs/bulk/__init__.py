@@ -1,1 +1,1 @@
-"""Many lines at once, where they look alike."""
+"""Fast readers that decode many similar lines at once."""

@@ -1,11 +1,11 @@
 """Evaluations and checkpoints of a segment: which iteration each belongs to, and how many are kept.
 
-    add_boundaries(segment, block)  # those of a block that was read at once
+    add_boundaries(segment, block)  # add those of a block that was decoded at once
     limit(segment)
-    share_room(segments)            # a run ended: limits what all segments keep together
+    share_room(segments)            # when a new run starts: limit all segments together
 
-A log may hold more of them than memory should: then every second one is kept, as of iterations.
-How many there were, and how long they took, is counted.
+If a log has too many of them, every second one is dropped, as with iterations. Their number and
+total time always include the dropped ones.
 """
 
 import operator
@@ -21,15 +21,17 @@ from stepglass.logs.table import halve_largest
 
 LineNumbers = npt.NDArray[np.int64]
 EVAL_COLUMNS = ("line", "iter", "train_loss", "val_loss")
-MOST_ITERS = 1 << 17  # boundaries whose iteration is known, of one segment
+MOST_ITERS = 1 << 17  # boundaries of one segment whose iteration is kept
 MOST_STEPS = 1000  # different distances between two evaluations
-ALL_SEGMENTS = 4  # all segments together keep this many times what one may keep
+ALL_SEGMENTS = 4  # all segments together keep at most this many times the limit of one
 
 
 def add_boundaries(segment: Segment, block: LineBlock) -> None:
-    """The evaluations and checkpoints of a block. A checkpoint belongs to the evaluation before it,
-    which may be the last of the block before, or, if iterations have passed since, to the last of
-    those."""
+    """Add the evaluations and checkpoints of a block.
+
+    A checkpoint belongs to the evaluation before it, which may be in the previous block. If
+    iterations were printed in between, it belongs to the last of those instead.
+    """
     before = segment.evals[-1:]
     none = np.empty(0)
     columns = block.evals or dict.fromkeys(EVAL_COLUMNS, none)
@@ -75,7 +77,7 @@ def add_boundaries(segment: Segment, block: LineBlock) -> None:
 def iterations_before(
     lines: LineNumbers, segment: Segment, block: LineBlock
 ) -> tuple[LineNumbers, LineNumbers]:
-    """The iterations printed last before these lines, and where; -1 before the first of all."""
+    """The last iteration printed before each line, and its line number; -1 if there is none."""
     known = (segment.last_iter, segment.last_line)
     first = [-1 if number is None else number for number in known]
     printed = block.lines.numbers + block.first_line
@@ -85,13 +87,13 @@ def iterations_before(
 
 
 def _num_printed(printed: npt.NDArray[np.float64], evals: LineNumbers) -> int:
-    """How many evaluations have their iteration among the printed ones. Both arrays rise."""
+    """How many evaluations have a printed iteration. Both arrays are sorted."""
     places = np.minimum(np.searchsorted(printed, evals), len(printed) - 1)
     return int(np.count_nonzero(printed[places] == evals))
 
 
 def note_evals(segment: Segment, iters: list[int]) -> None:
-    """There was an evaluation at each of these."""
+    """Record an evaluation at each of these iterations."""
     segment.num_evals += len(iters)
     known = [*segment.eval_iters[-1:], *iters]
     for step, count in Counter(map(operator.sub, known[1:], known)).items():
@@ -103,14 +105,14 @@ def note_evals(segment: Segment, iters: list[int]) -> None:
 
 
 def note_saves(segment: Segment, iters: list[int]) -> None:
-    """There was a checkpoint at each of these."""
+    """Record a checkpoint at each of these iterations."""
     segment.save_iters.extend(iters)
     segment.save_iters = _bounded(segment, segment.save_iters, MOST_ITERS)
 
 
 def _bounded(segment: Segment, iters: "array[int]", most: int) -> "array[int]":
-    """Boundaries are looked up by the iterations that were kept: the others may go, then the
-    oldest of those still to be printed."""
+    """At most `most` iterations. Boundaries are looked up only for kept rows and for iterations
+    that are still to be printed. The others are dropped first, then the oldest."""
     if len(iters) <= most:
         return iters
     numbers = np.array(iters, np.int64)
@@ -122,7 +124,8 @@ def _bounded(segment: Segment, iters: "array[int]", most: int) -> "array[int]":
 
 
 def limit(segment: Segment, most: int | None = None) -> None:
-    """Of a very long log every second evaluation is dropped, but never the best and the last."""
+    """Drop every second evaluation and checkpoint of a very long log until they fit the limit. The
+    best and the last evaluation always stay."""
     most = segment.table.most_notes if most is None else most
     while len(segment.evals) > max(most, 4):
         best = min(segment.evals, key=lambda e: e.val if e.val is not None else np.inf)
@@ -137,7 +140,7 @@ def limit(segment: Segment, most: int | None = None) -> None:
 
 
 def share_room(segments: list[Segment]) -> None:
-    """All segments together keep a few times what one may keep: the longest are thinned."""
+    """Limit the memory of all segments together by thinning the longest."""
     if not segments:
         return
     tables = [segment.table for segment in segments]

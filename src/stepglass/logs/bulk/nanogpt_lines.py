@@ -1,9 +1,9 @@
-"""nanoGPT's own lines, a block at a time: a million of them in the time of a few passes of memory.
+"""Reads nanoGPT's lines in blocks: a million lines take a few passes over memory.
 
-A log is read line by line in general. nanoGPT's lines are so common, and its logs so long, that it
-is worth reading them as columns. Lines that differ in nothing but their digits share a layout, and
-a log has few of those. A pattern is asked once a layout where the numbers stand; the digits are
-then taken from all its lines at once.
+Most logs are read line by line. nanoGPT's logs are so common and so long that reading them as
+columns is worth the effort. Lines that differ only in their digits share a layout, and a log has
+few layouts. A pattern finds the positions of the numbers once per layout. The digits are then read
+from all lines of the layout at once.
 """
 
 import re
@@ -20,25 +20,25 @@ Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-WHOLE, DECIMAL = rb"(\d{1,15})", rb"(\d{1,9}\.\d{1,6})"  # a double holds no more than 15 digits
+WHOLE, DECIMAL = rb"(\d{1,15})", rb"(\d{1,9}\.\d{1,6})"  # a double holds 15 digits exactly
 ITER = re.compile(b"iter %b: loss %b, time %bms, mfu %b%%" % (WHOLE, DECIMAL, DECIMAL, DECIMAL))
 STEP = re.compile(b"step %b: train loss %b, val loss %b" % (WHOLE, DECIMAL, DECIMAL))
-NUMBER, LOSS, TIME, MFU = range(4)  # what ITER finds
-TRAIN, VAL = 1, 2  # what STEP finds after its number
+NUMBER, LOSS, TIME, MFU = range(4)  # the groups of ITER
+TRAIN, VAL = 1, 2  # the groups of STEP after the number
 SAVING = b"saving checkpoint to "
 SAME_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 NEWLINE = 10
 WORD = 8  # characters that are compared at once
-LONGEST = 200  # longer lines are not of this kind
-MOST_LAYOUTS = 8  # of one length; beyond that a line is read by itself
+LONGEST = 200  # longer lines are not nanoGPT's
+MOST_LAYOUTS = 8  # layouts per line length; lines with other layouts are read one by one
 WORTH_IT = 16
-MOST_SLOW = 8  # lines that are read by themselves, for each that is not
+MOST_SLOW = 8  # at most this many lines read one by one for each line read in bulk
 ALL = slice(None)
 
 
 @dataclass(frozen=True)
 class LineLayout:
-    """Where a line's numbers stand: for each the places of its digits, and its decimals."""
+    """The numbers of a line: for each, the positions of its digits and how many are decimals."""
 
     numbers: tuple[tuple[tuple[int, ...], int], ...]
 
@@ -62,7 +62,7 @@ def layout_of(text: bytes, pattern: re.Pattern[bytes]) -> LineLayout | None:
 
 @dataclass
 class LayoutGroup:
-    """The rows of one layout, and their texts: a line of the matrix each."""
+    """The rows of one layout, and their texts as a matrix with one line of text per row."""
 
     layout: LineLayout
     rows: Places
@@ -75,17 +75,17 @@ class LayoutGroup:
         for place in places[1:]:
             value *= 10
             value += self.texts[:, place][rows]
-        value -= int("1" * len(places)) * ord("0")  # of every digit, at once
+        value -= int("1" * len(places)) * ord("0")  # turns ASCII codes into digits, all at once
         return value / 10.0**decimals
 
 
 class PatternLines:
-    """Lines that one pattern describes, and their numbers."""
+    """The lines that match one pattern, and their line numbers."""
 
     def __init__(self, groups: list[LayoutGroup]) -> None:
         together = np.concatenate([np.empty(0, np.intp), *(group.rows for group in groups)])
         order = np.argsort(together, kind="stable")
-        self.numbers = together[order]  # of the lines
+        self.numbers = together[order]  # line numbers
         self._groups = groups
         self._ends = np.cumsum([len(group.rows) for group in groups])
         self._order = order
@@ -110,8 +110,8 @@ class PatternLines:
 
 @dataclass
 class LineBlock:
-    """What was read at once, and the lines that have to be read one by one. Lines count from
-    `first_line`."""
+    """The lines that were read in bulk, and those that must be read one by one. The first line of
+    the block has the number `first_line`."""
 
     lines: PatternLines
     evals: dict[str, Column]  # line, iter, train_loss, val_loss
@@ -146,10 +146,10 @@ class LineBlock:
 
 
 def read_block(block: bytes, first_line: int = 0) -> LineBlock | None:
-    """Read a block of whole lines, or None if that is not worth it."""
+    """Read a block of whole lines. None if too few of them can be read in bulk."""
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == NEWLINE)
-    if len(ends) and ends[-1] != len(data) - 1:  # the log's last line
+    if len(ends) and ends[-1] != len(data) - 1:  # the last line of the log may have no newline
         ends = np.append(ends, len(data))
     if len(ends) < WORTH_IT:
         return None
@@ -168,7 +168,7 @@ def read_block(block: bytes, first_line: int = 0) -> LineBlock | None:
             continue
         slow[rows] = False
     lines = PatternLines(iterations)
-    # Where most lines have to be read one by one, holding them all would only take memory.
+    # If most lines must be read one by one, the block would only waste memory.
     if len(lines) < max(WORTH_IT, int(slow.sum()) // MOST_SLOW):
         return None
     return LineBlock(
@@ -182,8 +182,8 @@ def read_block(block: bytes, first_line: int = 0) -> LineBlock | None:
 
 
 def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, Places, Bytes]]:
-    """Groups of lines that differ in their digits alone: the text with 0 for each digit, the line
-    numbers, and the texts. Only lines that begin like nanoGPT's are considered."""
+    """Groups of lines that differ only in their digits: the text with 0 for each digit, the line
+    numbers, and the texts. Only lines that begin like nanoGPT's are included."""
     padded = block + bytes(WORD)
     lengths = np.minimum(ends - starts, LONGEST + 1)
     firsts = np.frombuffer(padded, np.uint8)[starts]
@@ -194,11 +194,11 @@ def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, 
         rows = np.flatnonzero(lengths == length)
         width = -(-length // WORD) * WORD
         shape = (len(padded) - width + 1, width)
-        windows = np.ndarray(shape, np.uint8, padded, strides=(1, 1))  # one for each place
+        windows = np.ndarray(shape, np.uint8, padded, strides=(1, 1))  # one per position
         texts = windows[starts[rows]]
         for _ in range(MOST_LAYOUTS):
             text = texts[0, :length].tobytes()
-            is_alike = _differ_in_digits_alone(texts, text)
+            is_alike = _differ_only_in_digits(texts, text)
             if is_alike.all():
                 yield text.translate(SAME_DIGIT), rows, texts
                 break
@@ -206,11 +206,11 @@ def _alike(block: bytes, starts: Places, ends: Places) -> Iterator[tuple[bytes, 
             rows, texts = rows[~is_alike], texts[~is_alike]
 
 
-def _differ_in_digits_alone(texts: Bytes, text: bytes) -> Mask:
-    """Which texts have a digit wherever `text` has one, and its characters elsewhere.
+def _differ_only_in_digits(texts: Bytes, text: bytes) -> Mask:
+    """Which texts have a digit wherever `text` has one, and the same characters elsewhere?
 
-    Eight characters at a time. d & (d + 6) begins with the bits of "0" for a digit d and for no
-    other character; where `text` has none, nothing is added, and that is the character itself.
+    Compares eight characters at a time. The high four bits of c & (c + 6) are those of "0" only if
+    c is a digit. Where `text` has no digit, 0 is added instead of 6, which leaves c unchanged.
     """
     is_digit = np.frombuffer(text, np.uint8) - np.uint8(ord("0")) <= 9
     shape = (3, texts.shape[1])
@@ -233,7 +233,7 @@ def _differ_in_digits_alone(texts: Bytes, text: bytes) -> Mask:
 
 
 def _evaluations(lines: PatternLines, first_line: int) -> dict[str, Column]:
-    """The columns of nanoGPT's `step` lines, which may be a tenth of a log."""
+    """The columns of nanoGPT's `step` lines, which may be a tenth of all lines."""
     return {
         "line": (lines.numbers + first_line).astype(np.float64),
         "iter": lines.column(NUMBER, ALL),

@@ -1,9 +1,8 @@
-"""Our own run log, a stretch of iterations at a time.
+"""Reads our own run log in stretches of similar iterations.
 
-Between two evaluations `run.jsonl` has hundreds of iterations of one shape. They are decoded in one
-call and become columns at once, which takes a tenth of the time that reading them one by one takes.
-What is not of that shape (another kind, a missing number, a NaN) is left to be read line by line.
-Keys that measure/records.py does not know are passed over.
+Between two evaluations, `run.jsonl` has hundreds of iterations with the same keys. They are decoded
+in one call and become columns at once, ten times as fast as one by one. Other lines (another kind,
+a missing number, a NaN) are read one by one. Keys unknown to measure/records.py are ignored.
 """
 
 import json
@@ -24,7 +23,7 @@ PREFIX = b'{"kind":"%s",' % IterRecord.kind.encode()
 WORTH_IT = 4
 STEP = "forward_backward"  # a phase that every update has
 KEYS = set(required_keys(IterRecord))
-# A figure outside of these cannot be right, and the reader of single lines decides about it.
+# A stretch with a value outside these ranges is read one by one, and that reader decides.
 RANGES = {
     "loss": (-1e9, 1e9),
     "lr": (1e-9, 1e6),
@@ -34,14 +33,14 @@ RANGES = {
 }
 NUMBERS: set[type] = {float, int}
 OR_NOTHING = NUMBERS | {type(None)}
-MAY_LACK = ("grad_norm", "mfu")  # null where nothing is clipped, or no peak is known
+MAY_LACK = ("grad_norm", "mfu")  # null without clipping, or if the device's peak is unknown
 MOST_ITERS = 10**12
 MOST_PHASES = 64
 
 
 @dataclass
 class Stretch:
-    """Iterations whose numbers rise, as columns; phases in milliseconds, by name."""
+    """Iterations with increasing numbers, as columns. Phases are in milliseconds, by name."""
 
     columns: dict[str, Column]
     phases: dict[str, Column]
@@ -65,7 +64,7 @@ class Stretch:
 
 
 def split(lines: list[bytes]) -> Iterator[tuple[int, int, Stretch | None]]:
-    """The lines in order, as (first, end, stretch): without a stretch, read them one by one."""
+    """The lines in order, as (first, end, stretch). If stretch is None, read them one by one."""
     start = 0
     while start < len(lines):
         is_iter = lines[start].startswith(PREFIX)
@@ -78,7 +77,7 @@ def split(lines: list[bytes]) -> Iterator[tuple[int, int, Stretch | None]]:
 
 
 def read_stretch(lines: list[bytes]) -> Stretch | None:
-    """Lines of iterations as columns, or None if one of them is not as it should be."""
+    """Lines of iterations as columns, or None if one of them has an unexpected shape."""
     try:
         records = json.loads(b"[" + b",".join(lines) + b"]")
     except (ValueError, RecursionError):
@@ -133,12 +132,12 @@ def _numbers(values: Sequence[Any], kinds: set[type]) -> Column:
 
 
 def _phases(tables: list[dict[str, float]]) -> dict[str, Column]:
-    """A column for each phase; a phase that an iteration does not name took no time in it."""
+    """One column per phase. It is 0 for an iteration that does not name the phase."""
     names = list(dict.fromkeys(chain.from_iterable(tables)))
     if len(names) > MOST_PHASES:
         raise ValueError
     if len(names) > 1 and all(len(table) == len(names) for table in tables):
-        values = zip(*map(itemgetter(*names), tables), strict=True)  # the common case, quickly
+        values = zip(*map(itemgetter(*names), tables), strict=True)  # faster than table.get
         columns = {
             name: _numbers(column, NUMBERS) for name, column in zip(names, values, strict=True)
         }

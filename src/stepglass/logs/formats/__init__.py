@@ -1,1 +1,1 @@
-"""One module for each log format: lines of text to records."""
+"""One module per log format. Each turns lines of text into records."""

@@ -1,10 +1,10 @@
-"""char-rnn, in Lua, where it all began.
+"""char-rnn (Lua).
 
     1209/9500 (epoch 6.363), train_loss = 1.5225, grad/param norm = 2.6e-02, time/batch = 0.1708s
     saving checkpoint to cv/lm_lstm_epoch6.36_1.4012.t7
 
-`time/batch` is one step, without evaluation. The norm is the gradient's over the parameters'. The
-validation loss is said only in a checkpoint's name.
+`time/batch` is one step, without evaluation. The norm is the gradient norm divided by the parameter
+norm. The validation loss appears only in the name of a checkpoint.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Composer and llm-foundry: a heading for each logged batch, its metrics one to a line below.
+"""Composer and llm-foundry: a heading for each logged batch, followed by one metric per line.
 
     [batch=2/10]:
              Train time/train: 0.0146
@@ -6,8 +6,8 @@
     [Eval batch=32/32] Eval on eval data:
              Eval metrics/eval/LanguageCrossEntropy: 3.2
 
-`time/train`, `time/val` and `time/total` are hours since the start; evaluation is not in the first,
-saving is. Old versions have `wall_clock/train` and so on, in seconds. MFU is a fraction.
+`time/train`, `time/val` and `time/total` are hours since the start. `time/train` includes saving
+but not evaluation. Old versions print `wall_clock/train` etc. in seconds. MFU is a fraction.
 """
 
 import re
@@ -38,7 +38,7 @@ NAMES = {
     "memory/alloc_retries": ("alloc_retries", 1.0),
     "trainer/device_train_microbatch_size": ("micro_batch_size", 1.0),
 }
-TOTALS = ("train_ms", "val_ms", "wall_ms")  # the newest ones are the run's own ledger
+TOTALS = ("train_ms", "val_ms", "wall_ms")  # running totals that the trainer prints
 TRAIN_LOSS = re.compile(r"metrics/train/\w*(?:CrossEntropy|[Ll]oss)$")
 VAL_LOSS = re.compile(r"metrics/(?!train/).*(?:CrossEntropy|[Ll]oss)$|loss/eval/")
 
@@ -51,8 +51,8 @@ class Composer:
     def __init__(self) -> None:
         self._block: Record | None = None
         self._train_loss: float | None = None
-        self._batch: int | None = None  # of the newest training block
-        self.has_taken = False  # the last line says something, if only with the rest of its block
+        self._batch: int | None = None  # number of the latest training block
+        self.has_taken = False  # the last line belongs to a block
 
     def read(self, text: str) -> list[Record]:
         self.has_taken = False
@@ -69,7 +69,7 @@ class Composer:
         return []
 
     def flush(self) -> list[Record]:
-        """The block that was being read. One without metrics only shows progress."""
+        """The records of the unfinished block. A block without metrics only shows progress."""
         block, self._block = self._block, None
         if block is None:
             return []
@@ -78,8 +78,8 @@ class Composer:
         if "loss" not in block and self._train_loss is not None:
             block["loss"] = self._train_loss
         totals = {name: block[name] for name in TOTALS if name in block}
-        books: list[Record] = [{"kind": "start", **totals}] if totals else []
-        return [block, *books] if len(block) > 4 else []
+        totals_record: list[Record] = [{"kind": "start", **totals}] if totals else []
+        return [block, *totals_record] if len(block) > 4 else []
 
     def _begin(self, found: re.Match[str]) -> None:
         self._train_loss = None
@@ -91,7 +91,7 @@ class Composer:
         epoch = int(found["epoch"]) if found["epoch"] else None
         self._block = {"kind": "iter", "iter": self._batch, "epoch": epoch, "max_iters": total}
         if epoch is not None:
-            self._block["epoch_iters"] = self._block.pop("max_iters")  # it counts within the epoch
+            self._block["epoch_iters"] = self._block.pop("max_iters")  # counted per epoch
 
     def _take(self, block: Record, key: str, value: float) -> None:
         if block["kind"] == "eval":

@@ -1,11 +1,11 @@
-"""Forks of OpenAI's gpt-2 that train: nshepperd's, gpt-2-simple.
+"""Forks of OpenAI's gpt-2 that can train: nshepperd's fork and gpt-2-simple.
 
     [1 | 22.35] loss=3.69 avg=3.69
     [100 | 512.80] validation loss = 3.41
     Saving checkpoint/run1/model-100
 
-The second number is seconds since the start, sampling and saving included. `avg` is a moving
-average of the loss.
+The second number is the time since the start in seconds, including sampling and saving. `avg` is a
+moving average of the loss.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer: a dict a log step, a progress bar around it, and trainer_state.json.
+"""Hugging Face's Trainer: one dict per log step, progress bars between them, trainer_state.json.
 
      10%|█         | 20/200 [00:22<03:20,  1.11s/it]
     {'loss': 2.1048, 'grad_norm': 2.1349, 'learning_rate': 4.99e-05, 'epoch': 0.1}
@@ -6,8 +6,8 @@
     {'eval_loss': '0.1002', 'eval_runtime': '353.4', 'epoch': '0.064'}
     {'train_runtime': 225.8005, 'train_samples_per_second': 3.543, 'train_steps_per_second': 0.886}
 
-Version 5 prints numbers as strings. `loss` is the mean since the dict before, and by default a NaN
-is left out of it. A dict has neither step nor time: both are the newest training bar's.
+Version 5 prints numbers as strings. `loss` is the mean since the previous dict; by default, NaN
+values are left out of it. A dict has no step and no time: both come from the latest training bar.
 """
 
 import json
@@ -25,8 +25,8 @@ PAIR = re.compile(
     re.VERBOSE,
 )
 FIRST = re.compile(r"""\{\s*['"]""")
-# One of these beside `loss`, or the dict is somebody else's.
-TELLS = {"learning_rate", "epoch", "grad_norm", "global_step/max_steps"}
+# A dict with `loss` but none of these keys was printed by another program.
+TRAINER_KEYS = {"learning_rate", "epoch", "grad_norm", "global_step/max_steps"}
 NAMES = {
     "learning_rate": "lr",
     "grad_norm": "grad_norm",
@@ -73,12 +73,12 @@ class HFTrainer:
     format = LogFormat("hf-trainer", limits=("format-hf-trainer",), hides_nan_loss=True)
 
     def __init__(self) -> None:
-        self._step: int | None = None  # the newest training bar's
+        self._step: int | None = None  # from the latest training bar
         self._total: int | None = None
         self._elapsed_s: float | None = None
         self._logged: tuple[int | None, Values] = (None, {})
         self._is_late = False
-        self.has_taken = False  # the last line was a bar that says where training is
+        self.has_taken = False  # the last line was a training bar
 
     def read(self, text: str) -> list[Record]:
         result: list[Record] = []
@@ -96,7 +96,7 @@ class HFTrainer:
         return []
 
     def _read_bars(self, text: str) -> None:
-        """Loading and mapping have labelled bars, and an evaluation's has another total."""
+        """Read training bars. Bars of loading have a label, those of evaluation another total."""
         for bar in bars(text):
             if bar.label in ("", "Train") and self._total in (None, bar.total):
                 self._step, self._total, self._elapsed_s = bar.n, bar.total, bar.elapsed_s
@@ -104,7 +104,7 @@ class HFTrainer:
 
     def _dict(self, values: Values) -> list[Record]:
         if "train_runtime" in values:
-            self._total = None  # whatever has a bar next is another run
+            self._total = None  # the next bar belongs to another run
         step, total = self._step, self._total
         if found := FRACTION.fullmatch(str(values.get("global_step/max_steps", ""))):
             step, total = int(found[1]), int(found[2])
@@ -119,8 +119,8 @@ class HFTrainer:
         return [record]
 
     def _step_of(self, values: Values) -> int | None:
-        """Dicts held back by a buffer come all at once, behind a bar that has long gone on: then
-        none of their steps is known.
+        """The step of a dict, or None if it is unknown. If output is buffered, many dicts appear at
+        once, after the bar has moved on. Then the step of every later dict is unknown.
         """
         step, last = self._logged
         if values == last:
@@ -138,13 +138,13 @@ def _values(text: str) -> Values:
 
 
 def _record(values: Values, step: int | None) -> Record | None:
-    """The same whether printed or stored: what stands in a dict of the Trainer's."""
+    """The record of a dict of the Trainer, printed or from trainer_state.json."""
     runtime = _real(values.get("train_runtime"))
     if runtime is not None:
         rest = {name: _real(values.get(key)) for key, name in END_NAMES.items() if key in values}
         return {"kind": "end", "wall_ms": 1000 * runtime, **rest}
     loss = _real(values.get("loss"))
-    if loss is not None and not TELLS.isdisjoint(values) and "kind" not in values:
+    if loss is not None and not TRAINER_KEYS.isdisjoint(values) and "kind" not in values:
         record: Record = {"kind": "iter", "iter": step, "loss": loss}
         for key, name in NAMES.items():
             if key in values:
@@ -195,13 +195,13 @@ HISTORY = re.compile(r'"log_history"\s*:\s*\[')
 MAX_STEPS = re.compile(r'"max_steps"\s*:\s*(\d{1,12})\b')
 BETWEEN = re.compile(r"[\s,]*")
 LONGEST_ENTRY = 1 << 20
-LONGEST_NAME = 100  # of what is searched for: it may stand across two parts
+LONGEST_NAME = 100  # a searched name may be split between two parts
 
 
 class TrainerState:
-    """The log history of a trainer_state.json, read as it comes: its length does not matter.
+    """The log history of a trainer_state.json, read in parts, so that a long file fits in memory.
 
-    Each record has the `line` its entry begins on. A file cut short gives what is whole in it.
+    Each record has the `line` on which its entry begins. A truncated file gives its whole entries.
     """
 
     def __init__(self) -> None:
@@ -209,12 +209,12 @@ class TrainerState:
         self.has_records = False
         self._decode = json.JSONDecoder().raw_decode
         self._rest = ""
-        self._line = 1  # where the rest begins
-        self._is_inside = False  # the history
+        self._line = 1  # line on which the rest begins
+        self._is_inside = False  # inside the list `log_history`
         self._is_over = False
 
     def feed(self, text: str) -> Iterator[Record]:
-        """The records of what has come."""
+        """The records of all entries that are complete with this text."""
         self._rest += text
         if not self._is_inside and not self._is_over:
             self._look_for_steps()
@@ -252,7 +252,7 @@ class TrainerState:
                 yield {**record, "line": self._line}
         self._line += self._rest.count("\n", counted, position)
         self._rest = self._rest[position:]
-        # What is not whole may be going on in what comes next, but not for ever.
+        # An incomplete entry may continue in the next part, up to LONGEST_ENTRY.
         self._is_over = self._rest[:1] not in ("{", "") or len(self._rest) > LONGEST_ENTRY
         self._is_inside = not self._is_over
 
@@ -265,7 +265,7 @@ def _entry(entry: object) -> Record | None:
 
 
 def trainer_state(text: str) -> list[Record] | None:
-    """The records of a whole trainer_state.json, or None if that is not what the text is."""
+    """The records of a whole trainer_state.json, or None if the text is something else."""
     if not HISTORY.search(text) or not text.lstrip().startswith("{"):
         return None
     state = TrainerState()

@@ -1,12 +1,12 @@
-"""Lightning: progress bars of tqdm and of Rich, SimpleProfiler's table, and metrics.csv.
+"""Lightning: progress bars of tqdm and Rich, SimpleProfiler's table, and metrics.csv.
 
     Epoch 3:  33%|███▉      | 307/938 [00:01<00:02, 289.04it/s, loss=0.198, v_num=51]
     Epoch 4    --------------- ---- 232/291 0:00:33 • 0:00:09 7.00it/s loss: 0.398
     |  run_training_epoch   |  36.785   |  100   |  3678.5   |  98.818   |
     epoch,lr-Adam,step,train_loss_step,val_loss
 
-A bar counts within its epoch and its rate is smoothed. `val_loss` stays on the bar until the next
-evaluation. In the table actions contain one another, so their shares do not add up.
+A bar counts steps per epoch, and its rate is smoothed. `val_loss` stays on the bar until the next
+evaluation. In the profiler's table, actions are nested, so their shares do not add up to 100 %.
 """
 
 import re
@@ -35,7 +35,7 @@ class LightningBar:
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
         self._val_loss: float | None = None
-        self._columns: list[str] | None = None  # of the profiler's table, while it is printed
+        self._columns: list[str] | None = None  # while the profiler's table is read
 
     def read(self, text: str) -> list[Record]:
         if self._columns is not None or "Total time (s)" in text:
@@ -63,7 +63,7 @@ class LightningBar:
 
     def _training(self, epoch: int, bar: Bar) -> list[Record]:
         if (epoch, bar.n) == self._last or bar.n == 0:
-            return []  # drawn again, or not begun
+            return []  # the bar was redrawn, or training has not begun
         self._last = (epoch, bar.n)
         said = {key: number(value) for key, value in PAIR.findall(bar.postfix)}
         loss, val_loss = best_of(said, TRAIN_LOSS, "_epoch"), best_of(said, VAL_LOSS, "_step")
@@ -92,7 +92,7 @@ class LightningBar:
             self._columns = cells
             return []
         if self._columns is None or (text and not text.strip("-=|+ ")):
-            return []  # a rule between rows
+            return []  # a line between two rows
         if len(cells) != len(self._columns):
             self._columns = None
             return self.read(text) if "it/s" in text else []
@@ -115,7 +115,7 @@ class LightningBar:
 
 
 def best_of(keys: Iterable[str], pattern: re.Pattern[str], worse: str) -> str | None:
-    """The plainest of the keys that match; those with the ending `worse` come last.
+    """The shortest key that matches the pattern. Keys that end with `worse` come last.
 
     >>> best_of(["train_loss_epoch", "train_loss_step"], TRAIN_LOSS, "_epoch")
     'train_loss_step'
@@ -134,13 +134,13 @@ RATES = {
     "items_per_sec": "items_per_s",
     "flops_per_sec": "flops_per_s",
     "mfu": "mfu",
-}  # of ThroughputMonitor, behind the stage and `device`
+}  # names of ThroughputMonitor, after the stage and `device`
 RATE = re.compile(rf"train[/|.:-](?:device[/|.:-])?({'|'.join(RATES)})")
 MOST_COLUMNS = 1000
 
 
 class MetricsCsv:
-    """Reads CSVLogger's metrics.csv: a row has only the cells that were logged together."""
+    """Reads CSVLogger's metrics.csv. A row has only those cells that were logged together."""
 
     format = LogFormat("lightning", limits=("format-lightning",))
 
@@ -150,7 +150,7 @@ class MetricsCsv:
         self._val_loss: str | None = None
         self._lr: str | None = None
         self._rates: dict[str, str] = {}
-        self._newest_lr: float | None = None  # logged in a row of its own, before the loss
+        self._newest_lr: float | None = None  # has its own row, before the loss
 
     def read(self, text: str) -> list[Record]:
         if "," not in text:

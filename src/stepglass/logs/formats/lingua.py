@@ -1,10 +1,11 @@
-"""lingua's lines, on the console and in metrics.jsonl.
+"""lingua: the console and metrics.jsonl.
 
     step: 2  acc: 0  loss: 12.1832  flops: 1.97e+14  wps: 1.84e+04  iter:  0.8908  data: 0.001  ...
     {"global_step": 2, "speed/curr_iter_time": 0.8908, "loss/out": 12.1832, ...}
 
-`iter` is a step's time on the GPU and `data` the wait for its batch, both in seconds. `wps` and
-`flops` are a GPU's means since the line before: a checkpoint or evaluation dents the line after it.
+`iter` is the time of a step on the GPU, and `data` the wait for its batch, both in seconds. `wps`
+and `flops` are means per GPU since the previous line, so a checkpoint or evaluation lowers them in
+the next line.
 """
 
 import json
@@ -72,7 +73,7 @@ def _metrics(text: str) -> list[Record]:
     except (ValueError, RecursionError):
         return []
     step = line.get("global_step") if isinstance(line, dict) else None
-    if type(step) is not int:  # nor a bool, which is an int
+    if type(step) is not int:  # not isinstance: a bool is an int too
         return []
     said = {
         name: number(str(line[key]))  # an integer may be too large for float()

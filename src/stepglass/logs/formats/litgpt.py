@@ -1,12 +1,12 @@
-"""litgpt's lines, of every generation, lit-gpt's and TinyLlama's among them.
+"""litgpt, all versions, including lit-gpt and TinyLlama.
 
     Epoch 34 | iter 3050700 step 610140 | loss train: 2.846, val: 2.861 | iter time: 112.20 ms ...
     iter 4800: val loss 1.7258, val time: 3778.02 ms
 
-`iter` counts micro-batches and `step` updates; `(step)` marks the iterations that held an update,
-so their times saw-tooth. The time starts when the batch is there: waiting for data does not show.
-`val` in a train line repeats the last evaluation. The final Tok/sec of pretraining was divided by
-the wrong clock.
+`iter` counts micro-batches and `step` counts updates. `(step)` marks iterations with an update,
+which take longer than the others. The time starts after the batch is loaded, so it does not include
+the wait for data. `val` in a train line repeats the last evaluation. The final Tok/sec of
+pretraining is wrong: it was divided by the wrong time.
 """
 
 import re
@@ -41,7 +41,7 @@ class LitGPT:
     format = LogFormat("litgpt", limits=("format-litgpt",))
 
     def __init__(self) -> None:
-        self._ours = False  # a line that nobody else prints was there
+        self._is_litgpt = False  # True after a line that only litgpt prints
 
     def read(self, text: str) -> list[Record]:
         if "time:" in text:
@@ -55,28 +55,28 @@ class LitGPT:
                 if found := pattern.search(text):
                     return [{"kind": "end", key: scale * (number(found[1]) or 0.0)}]
         if "Time to instantiate model: " in text:
-            self._ours = True
-        # Anybody may print this one: it is litgpt's behind litgpt's line above.
-        if self._ours and "Total parameters" in text and (found := PARAMETERS.search(text)):
+            self._is_litgpt = True
+        # Other trainers print this line too, so it counts only after a line of litgpt.
+        if self._is_litgpt and "Total parameters" in text and (found := PARAMETERS.search(text)):
             return [{"kind": "start", "parameters": number(found[1])}]
         return []
 
     def _timed(self, text: str) -> list[Record]:
         if "val time:" in text and (found := VAL.search(text)):
-            self._ours = True
+            self._is_litgpt = True
             record = {"kind": "eval", "iter": int(found[1]), "val_loss": number(found[2])}
             return [{**record, "time_ms": number(found[3])}]
         if "iter " in text and (found := ITER.search(text)):
             return self._iteration(int(found[1]), found[2], found[3])
-        # Anybody may print this one too.
-        if self._ours and (found := TRAINED.search(text)):
+        # Other trainers print this line too.
+        if self._is_litgpt and (found := TRAINED.search(text)):
             return [{"kind": "end", "train_ms": 1000 * (number(found[1]) or 0.0)}]
         return []
 
     def _iteration(self, iteration: int, last: str | None, rest: str) -> list[Record]:
         if not (time := TIME.search(rest)):
             return []
-        self._ours = True
+        self._is_litgpt = True
         loss = LOSS.search(rest)
         record: Record = {"kind": "iter", "iter": iteration}
         record["loss"] = number(loss[1]) if loss else None
@@ -85,7 +85,7 @@ class LitGPT:
             record["step"] = int(step[1])
         if UPDATE.search(rest):
             record["is_update"] = True
-        # No evaluation happened here; the loss is kept for logs that lost the evaluation's line.
+        # This is not a new evaluation. The loss is kept for logs that lack the evaluation's line.
         if repeat := REPEAT.search(rest):
             record["last_val_loss"] = number(repeat[1])
         if last:

@@ -1,12 +1,12 @@
-"""llm.c's lines: the C, CUDA and PyTorch trainers of every generation, and main.log.
+"""llm.c: all versions of the C, CUDA and PyTorch trainers, and main.log.
 
     step   61/74 | loss 3.208939 (+nanz)| norm 1.4800 (+nanz)| lr 3.00e-04 | 44.57 ms | ...
     step 0: train loss 5.356189 (took 1452.121000 ms)
     s:1 trl:10.9598 lr:0.000002 norm:15.24
 
-The time is a step's alone, without evaluation, sampling and checkpoint. A z-score of nan means too
-few steps to tell, an MFU of -100 % a GPU whose peak is not known. main.log has train losses (trl),
-validation losses (tel) and HellaSwag's accuracy (eval), and no times.
+The time is that of the step alone, without evaluation, sampling and checkpoint. A z-score of nan
+means that there were too few steps. An MFU of -100 % means that the GPU's peak is unknown. main.log
+has train losses (trl), validation losses (tel) and HellaSwag accuracy (eval), but no times.
 """
 
 import re
@@ -14,7 +14,7 @@ import re
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
-# What follows the loss keeps litgpt's `step 220: loss 1.5947, iter time: ...` out.
+# The part after the loss excludes litgpt's `step 220: loss 1.5947, iter time: ...`.
 STEP = re.compile(
     rf"(?<![\w/-])step\s+(\d{{1,15}})(?:/(\d{{1,15}}))?\s*[:|]\s*(?:train )?loss\s+({NUMBER})"
     r"(?=\s*[(|]|\s+norm)(.*)"
@@ -65,7 +65,7 @@ class LlmC:
             return _table(found[1], found[2])
         if "ms" in text and (found := MEAN.search(text)):
             return [{"kind": "end", "mean_time_ms": number(found[1])}]
-        # modded-nanogpt prints this one too: it is ours if the steps were.
+        # modded-nanogpt prints this line too, so it counts only after a step of llm.c.
         if self._iter is not None and "peak memory" in text and (found := MEMORY.search(text)):
             return [{"kind": "start", "peak_memory_mb": number(found[1])}]
         return []
@@ -80,7 +80,7 @@ class LlmC:
         for key, pattern in (("tok_s", RATE), ("grad_norm", NORM), ("lr", LR), ("mfu", MFU)):
             if said := pattern.search(rest):
                 record[key] = number(said[1])
-        if "mfu" in record and not record["mfu"] >= 0:  # nan is no measure either
+        if "mfu" in record and not record["mfu"] >= 0:  # `not >=` also drops nan
             record["mfu"] = None
         if found[2]:
             record["max_iters"] = int(found[2])
@@ -102,7 +102,7 @@ class LlmC:
         return records
 
     def _validation(self, text: str) -> list[Record]:
-        """A line that says nothing but the loss. Other trainers name the step beside it."""
+        """A line with only the loss. Other trainers print the step too, and are not matched."""
         before, _, after = text.partition("val loss ")
         if not (found := VALUE.fullmatch(after)) or FOREIGN.search(before):
             return []
@@ -116,6 +116,6 @@ def _table(key: str, value: str) -> list[Record]:
     if key == "device":
         return [{"kind": "start", "device": value}]
     amount = number(value)
-    if amount is None or not amount > 0:  # -1 is a GPU that the table of peaks lacks
+    if amount is None or not amount > 0:  # -1 means that the peak of the GPU is unknown
         return []
     return [{"kind": "start", TABLE_KEYS.get(key, "peak_tflops"): amount}]

@@ -1,10 +1,10 @@
-"""Megatron-LM's lines, and those of its forks.
+"""Megatron-LM and its forks.
 
     iteration  122/ 250000 | elapsed time per iteration (ms): 86545.2 | lm loss: 2.504220E+00 | ...
     validation loss at iteration 1000 | lm loss value: 2.724416E+00 | lm loss PPL: 1.524750E+01 |
 
-The time is the mean over the iterations since the line before. The counters of skipped and nan
-iterations cover the same stretch: a skipped one had gradients that overflowed.
+The time is the mean over the iterations since the previous line. The counters of skipped and nan
+iterations cover the same iterations. An iteration is skipped if its gradients overflow.
 """
 
 import re
@@ -38,7 +38,7 @@ SAVING = re.compile(
 
 
 class Megatron:
-    """Reads the console of Megatron-LM and of those who kept its lines."""
+    """Reads the console of Megatron-LM and of forks that print the same lines."""
 
     format = LogFormat("megatron", limits=("format-megatron",))
 
@@ -53,7 +53,8 @@ class Megatron:
         if "validation loss" in text and (found := VALIDATION.search(text)):
             return [{"kind": "eval", "iter": int(found[1]), "val_loss": number(found[2])}]
         if "checkpoint" in text and (found := SAVING.search(text)):
-            # The end of a save repeats its iteration, with background saves some lines later.
+            # A second line with the same iteration reports that the save has finished. With
+            # background saves, it comes some lines later.
             if int(found[1]) == self._saved:
                 return []
             self._saved = int(found[1])
@@ -72,5 +73,5 @@ class Megatron:
         if record["time_ms"] is None:
             return []
         if iteration <= self._saved:
-            self._saved = -1  # a restart: what is saved from here on is saved again
+            self._saved = -1  # after a restart, the same iteration may be saved again
         return [{**record, "max_iters": last}]

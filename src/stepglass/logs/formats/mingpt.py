@@ -1,10 +1,10 @@
-"""minGPT's example projects, a line every ten iterations.
+"""minGPT's example projects, which print a line every ten iterations.
 
     iter_dt 12.30ms; iter 100: train loss 2.10342
     saving model
 
-`iter_dt` is set after the line was printed: it is the time of the iteration before, and 0 at the
-first. What sampling and saving cost is never seen.
+`iter_dt` is updated after the line is printed, so it is the time of the previous iteration, and 0
+in the first line. The times of sampling and saving are never printed.
 """
 
 import re

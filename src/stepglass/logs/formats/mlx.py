@@ -1,11 +1,11 @@
-"""mlx-lm's fine-tuning on Apple's chips.
+"""mlx-lm: fine-tuning on Apple silicon.
 
     Iter 1: Val loss 2.086, Val took 17.177s
     Iter 25: Train loss 1.593, Learning Rate 7.000e-05, It/sec 0.999, Tokens/sec 387.697, ...
     Iter 100: Saved adapter weights to adapters/adapters.safetensors and ...
 
-Loss and rates are means since the report before; evaluation is not in them. `Trained Tokens` counts
-from the start.
+Loss and rates are means since the previous report, without evaluation. `Trained Tokens` counts from
+the start.
 """
 
 import re

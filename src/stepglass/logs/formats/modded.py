@@ -1,11 +1,12 @@
-"""modded-nanogpt's records, of every generation.
+"""modded-nanogpt: the log files of all its records.
 
     step:60/6200 train_loss:5.7158 train_time:10665ms step_avg:213.30ms
     step:2125/3350 val_loss:3.42888 train_time:316.910s step_avg:147.02ms
 
-`train_time` is the sum since the clock was last set to zero and stands still during validation. The
-logs up to January 2025 zero it once more after ten steps. So a step's time is a difference of two
-lines, where no zeroing lies between them. A log begins with the source that wrote it.
+`train_time` is the time since the clock was last set to zero. The clock stops during validation. In
+logs up to January 2025, it is reset once more after ten steps. So the time of a step is the
+difference of two lines, if the clock was not reset between them. A log begins with the source code
+of the script that wrote it.
 """
 
 import re
@@ -28,7 +29,7 @@ class Modded:
     format = LogFormat("modded-nanogpt", limits=("format-modded-nanogpt",), slows_down_by_plan=True)
 
     def __init__(self) -> None:
-        self._step: int | None = None  # the line that differences are taken from
+        self._step: int | None = None  # step of the previous line
         self._clock = 0.0
 
     def read(self, text: str) -> list[Record]:
@@ -44,7 +45,7 @@ class Modded:
             if found[2]:
                 start["reserved_memory_mb"] = number(found[2])
             return [start]
-        # llm.c prints this one too: it is ours if the steps were.
+        # llm.c prints this line too, so it counts only after a step of modded-nanogpt.
         if self._step is not None and (found := CONSUMPTION.search(text)):
             return [{"kind": "start", "peak_memory_mb": number(found[1])}]
         return []
@@ -62,14 +63,15 @@ class Modded:
         return [{**record, "train_time_ms": total, "max_iters": last}]
 
     def _time(self, step: int, clock: float, average: float | None) -> float | None:
-        """Milliseconds a step since the line before, or None if the clock was zeroed in between."""
+        """Milliseconds per step since the previous line, or None if the clock was reset."""
         before, since = self._step, self._clock
         if before == step and clock >= since:
-            return None  # the validation of a step that has its line already
+            return None  # validation of a step that was already printed
         self._step, self._clock = step, clock
         if before is None or step <= before or clock < since:
             return None
-        # The average tells how many steps the clock has seen: an unseen zeroing shows in it.
+        # clock / average is the number of steps since the last reset. If that reset is after the
+        # previous line, the difference of the two clocks is meaningless.
         if average and average > 0 and step - clock / average > before + 0.5:
             return None
         return (clock - since) / (step - before)

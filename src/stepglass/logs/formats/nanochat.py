@@ -1,11 +1,12 @@
-"""nanochat's lines: base_train of every generation, mid_train and chat_sft.
+"""nanochat: all versions of base_train, mid_train and chat_sft.
 
     step 00019/13920 (0.14%) | loss: 6.817907 | lrm: 1.00 | dt: 681.35ms | tok/sec: 769,480 | ...
     Step 10000 | Validation bpb: 1.946162
 
-`dt` has a synchronize on both sides and holds neither evaluation nor checkpoint. `total time`
-leaves those out too, and the first ten steps: it is no wall clock. `loss` is smoothed, `lrm` scales
-the learning rate. An mfu of 0.00 means that the GPU's peak is not known.
+`dt` is measured between two synchronize calls and includes neither evaluation nor checkpoint.
+`total time` excludes those and the first ten steps, so it is not a wall-clock time. `loss` is
+smoothed. `lrm` is a factor on the learning rate. An mfu of 0.00 means that the GPU's peak is
+unknown.
 """
 
 import math
@@ -71,7 +72,7 @@ def _step(step: int, last: str | None, rest: str) -> list[Record]:
             return [{"kind": "event", "name": "core", "iter": step, "value": number(found[1])}]
         if (name := FIELDS.get(key)) and found[2] == UNITS.get(name, found[2]):
             said[name] = number(found[1])
-    # Many trainers print a step and a loss; these two beside them are nanochat's own.
+    # Many trainers print a step and a loss. Only nanochat adds one of these two.
     if "loss" not in said or not {"lr_scale", "time_ms"} & set(said):
         return []
     if "mfu" in said and not said["mfu"]:
@@ -85,7 +86,7 @@ def _header(text: str) -> list[Record]:
     if "GPU: " in text and (found := GPU.search(text)):
         start: Record = {"kind": "start", "device": found[1]}
         peak = number(found[2])
-        if peak and math.isfinite(peak):  # infinite if the GPU is not in nanochat's table
+        if peak and math.isfinite(peak):  # it is infinite if nanochat does not know the GPU
             start["peak_tflops"] = peak / 1e12
         return [start]
     if "Total batch size" in text and (found := BATCH.search(text)):

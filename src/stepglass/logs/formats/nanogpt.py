@@ -1,12 +1,13 @@
-"""nanoGPT's lines, of every generation, and of forks that add fields.
+"""nanoGPT, all versions, and forks that add fields.
 
     step 250: train loss 1.9639, val loss 2.0676
     saving checkpoint to out-shakespeare-char
     iter 250: loss 2.0307, time 90796.41ms, mfu 0.43%
 
-`time` is the gap between two ends of the loop: at a boundary it holds the evaluation and the
-checkpoint printed before it. `mfu` is a moving average over the printed iterations, against the
-312 TFLOP/s of an A100; -100 % means not measured yet. `loss` is the last micro-batch's.
+`time` is the time between the ends of two iterations. At an evaluation, it includes the evaluation
+and the checkpoint printed before it. `mfu` is a moving average over the printed iterations,
+relative to the 312 TFLOP/s of an A100; -100 % means not measured yet. `loss` is that of the last
+micro-batch.
 """
 
 import ast
@@ -16,7 +17,7 @@ import re
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
-A100_TFLOPS = 312.0  # its MFU divides by this peak on every device
+A100_TFLOPS = 312.0  # nanoGPT's MFU divides by this peak on every device
 
 ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})\s*:(?=.*?\b(?:loss|time)\b)(?!.*\btime:)(.*)")
 LOSS = re.compile(rf"(?<![\w ])\s*\bloss\s+({NUMBER})")
@@ -26,7 +27,7 @@ STEP = re.compile(r"(?<![\w/-])step\s+(\d{1,15})\s*:\s*train loss(?P<rest>.*\bva
 VAL = re.compile(rf"\bval loss\s+({NUMBER})")
 TRAIN = re.compile(rf"^\s*({NUMBER})")
 SAVING = re.compile(r"(?<![\w])saving checkpoint\b(?!\s*\{|\s+at iteration)")
-# What launchers and log collectors put before a line.
+# Prefixes that launchers and log collectors add to a line.
 PREFIX = re.compile(
     r"^(?:\[rank\d+\]:|\d{1,4}:|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[-+]\d\d:?\d\d)?\]?|"
     r"(?:DEBUG|INFO|WARNING)(?::\w+)?:?|[\w./-]+\.(?:log|txt|out):|[\w.-]+\s*\||-|\*+)\s+"
@@ -65,7 +66,7 @@ class NanoGPT:
     )
 
     def __init__(self) -> None:
-        self._is_in_config = False  # nanoGPT prints a config file whole: its lines are settings
+        self._is_in_config = False  # inside a config file, which nanoGPT prints line by line
 
     def read(self, text: str) -> list[Record]:
         if found := ITER.search(text):
@@ -123,7 +124,7 @@ def unprefixed(text: str) -> str:
 
 
 def header(text: str) -> list[Record]:
-    """What nanoGPT prints before the loop: settings, sizes, how the weights began."""
+    """Lines that nanoGPT prints before the loop: settings, sizes, the source of the weights."""
     if found := OVERRIDE.search(text):
         return setting_record(found[1], found[2])
     for pattern, key in HEADERS:
@@ -146,7 +147,7 @@ def header(text: str) -> list[Record]:
     return []
 
 
-# The names that may stand alone on a line of a printed config file.
+# Settings that a line of a printed config file may assign.
 SETTINGS = set(
     [
         "out_dir",

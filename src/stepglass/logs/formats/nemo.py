@@ -1,9 +1,9 @@
-"""NeMo's own progress printer: fields between bars.
+"""NeMo's own progress printer: fields separated by `|`.
 
     Training epoch 0, iteration 120/149 | lr: 3e-05 | global_step: 120 | reduced_train_loss: 1.233 |
     train_step_timing in s: 0.03146 | val_loss: 4.106            (one line)
 
-`val_loss` is repeated until the next evaluation changes it.
+`val_loss` is repeated until the next evaluation.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Our own run log, run.jsonl, a line at a time.
+"""Reads our own run log, run.jsonl, line by line.
 
     {"kind":"iter","iter":400,"loss":2.42,"wall_ms":598.1,"phases":{"data":0.3,"eval":549.2,...}}
 
-An iteration's `wall_ms` includes the evaluation and checkpoint before it. The keys are those of
-measure/records.py; keys that are not known there are passed over.
+An iteration's `wall_ms` includes the evaluation and checkpoint before it. The keys are defined in
+measure/records.py; other keys are ignored.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from stepglass.measure.records import (
     record_from,
 )
 
-# A key that distinguishes a record of ours from another program's with the same `kind`.
+# Other programs may write records with the same `kind`. Only ours have this key as well.
 OUR_KEYS = {
     StartRecord.kind: "schema",
     IterRecord.kind: "wall_ms",
@@ -47,7 +47,7 @@ FACTS = (
     "versions",
     "argv",
     "time",
-)  # of a start, kept as they are
+)  # of a start record, copied unchanged
 
 RUN_LOG_FORMAT = LogFormat(
     "stepglass",
@@ -81,7 +81,7 @@ class RunLogReader:
 
 
 def read_record(record: RunRecord) -> Record:
-    """A record in the shape that the readers of all formats give it."""
+    """Convert a record to the form that all readers use."""
     match record:
         case StartRecord():
             return _start(record)
@@ -105,7 +105,7 @@ def _start(record: StartRecord) -> Record:
     model, data = _table(record.model), _table(record.data)
     peak = real(record.peak_flops)
     config = _table(record.config)
-    # What `auto` came to.
+    # The values that `auto` was resolved to.
     chosen = {"device": record.device_type, "dtype": record.dtype, "compile": record.compile}
     for key, value in chosen.items():
         if config.get(key) == "auto" and value is not None:
@@ -146,14 +146,14 @@ def _event(record: EventRecord) -> Record:
 
 
 def out_of_memory_record(text: str) -> Record:
-    """What a message about memory says, as an event."""
-    from stepglass.logs.events import out_of_memory_event  # noqa: PLC0415  a rare line, and many patterns
+    """The event of an out-of-memory message."""
+    from stepglass.logs.events import out_of_memory_event  # noqa: PLC0415  rarely needed, slow to import
 
     return out_of_memory_event(text)
 
 
 def real(value: object) -> float | None:
-    """A number of JSON as a float, or None if it is not a number."""
+    """A JSON number as a float, or None if the value is not a number."""
     return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 

@@ -1,12 +1,13 @@
-"""The lines of our console, which are nanoGPT's and more.
+"""Our own console output, which extends nanoGPT's.
 
     step 400: train loss 2.3873, val loss 2.4270
     eval 400: 549.23ms, val loss 2.4270 ± 0.0149 (240 windows)
     iter 400: loss 2.4199, time 44.84ms, mfu 49.22%
     checkpoint 400: stalled 4.11ms, written in background 1.5s, 9.7 MB, the best so far
 
-`time` is the training step alone, and MFU is of the device's own peak. The patterns stand beside
-the functions that print the lines, in measure/console_lines.py and measure/ledger.py.
+`time` is the training step alone, and MFU is relative to the peak of the device that ran. The
+patterns are next to the functions that print the lines, in measure/console_lines.py and
+measure/ledger.py.
 """
 
 from dataclasses import replace
@@ -27,22 +28,22 @@ from stepglass.measure.event_details import (
 from stepglass.measure.records import LedgerTotals
 
 CONSOLE_FORMAT = replace(RUN_LOG_FORMAT, time_holds_eval=False, is_run_log=False)
-LONGEST = 2000  # no line of nanoGPT's or ours has more
+LONGEST = 2000  # characters; no line of nanoGPT or ours is longer
 LAST_ITER = 10**15
 
 
 class StepglassConsole:
-    """Reads nanoGPT's console and ours, which is nanoGPT's and more.
+    """Reads nanoGPT's console and ours, which extends it.
 
-    A log is nanoGPT's until a line comes that only we print: from then on `time` includes no
-    evaluation.
+    A log counts as nanoGPT's until a line appears that only we print. From then on, `time` does not
+    include evaluations.
     """
 
     def __init__(self) -> None:
         self.format = NanoGPT.format
         self._nanogpt = NanoGPT()
-        self._held: Record | None = None  # losses of a `step` line whose `eval` line is to come
-        self._ledger: dict[str, float] | None = None  # while its table is being read
+        self._held: Record | None = None  # a `step` line that waits for its `eval` line
+        self._ledger: dict[str, float] | None = None  # while the table is being read
 
     @property
     def is_ours(self) -> bool:
@@ -52,7 +53,8 @@ class StepglassConsole:
         text = text[:LONGEST]
         if self._ledger is not None and (found := ledger.ROW.search(text)):
             return self._row(found["phase"], 1000 * (number(found["s"]) or 0.0))
-        # Most lines are iterations, and no line of ours begins like one.
+        # The fast test comes first: most lines are iterations, and none of the lines that only we
+        # print begins with "iter ".
         if (
             text[:5] != "iter "
             and console_lines.MARKS.search(text)
@@ -70,11 +72,11 @@ class StepglassConsole:
             self._held = records[0]
             return before
         if records[0]["kind"] == "checkpoint":
-            return []  # a line with its time follows once it is on disk
+            return []  # another line with the time follows when it is on disk
         return self.flush() + records
 
     def flush(self) -> list[Record]:
-        """An evaluation whose second line has not come."""
+        """Return the evaluation that still waits for its `eval` line."""
         held, self._held = self._held, None
         return [held] if held is not None else []
 
@@ -113,11 +115,11 @@ class StepglassConsole:
         if text.endswith(ledger.HEADING):
             self._ledger = {}
             return {"kind": "event", "name": "ledger", "detail": {}}
-        return what_happened(text) or what_was_said_first(text)
+        return _event_record(text) or _header_record(text)
 
 
-def what_happened(text: str) -> Record | None:
-    """An event, in the shape that the run log gives it."""
+def _event_record(text: str) -> Record | None:
+    """The event of a line, in the form of the run log, or None."""
     if found := console_lines.WARM_UP.search(text):
         times = {name: duration_ms(duration) for name, duration in found.groupdict().items()}
         return _event(WarmUpEvent.from_dict(times), iteration=0)
@@ -138,13 +140,13 @@ def what_happened(text: str) -> Record | None:
 
 
 def _event(detail: EventDetail, iteration: int | None = None) -> Record:
-    """Without an iteration the event belongs to the last one before it."""
+    """The record of an event. Without `iteration`, it belongs to the last printed iteration."""
     where = {} if iteration is None else {"iter": iteration}
     return {"kind": "event", "name": detail.event_name, **where, "detail": detail.as_dict()}
 
 
-def what_was_said_first(text: str) -> Record | None:
-    """What a run says about its machine and its data before it begins."""
+def _header_record(text: str) -> Record | None:
+    """Lines about the machine and the data that are printed before training."""
     if found := console_lines.DEVICE.search(text):
         kind = found["type"].partition(":")[0]
         return {"kind": "start", "device": found["name"], "device_type": kind}

@@ -1,10 +1,11 @@
-"""torchtitan's lines, of every generation.
+"""torchtitan, all versions.
 
     step: 14  loss:  3.24405  memory:  9.46GiB(64.99%)  tps: 7,282  tflops: 0.52  mfu: 0.17%
 
-`tps` (once `wps`), `tflops` and `mfu` are a GPU's means since the line before, so a checkpoint, a
-profiler's dump or a collection of garbage dents the line after it; no time of a step is printed.
-An unknown GPU is measured against an A100. `mfu: N/A` means that low precision made it meaningless.
+`tps` (formerly `wps`), `tflops` and `mfu` are means per GPU since the previous line, so a
+checkpoint, a profiler dump or a garbage collection lowers them in the next line. The time of a step
+is not printed. For an unknown GPU, MFU is relative to an A100. `mfu: N/A` means that MFU is
+meaningless because of low precision.
 """
 
 import math
@@ -13,7 +14,7 @@ import re
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
-A100_TFLOPS = 312.0  # the peak that it assumes for a GPU it does not know
+A100_TFLOPS = 312.0  # the peak that torchtitan assumes for an unknown GPU
 
 STEP = re.compile(r"(?<![\w/-])(validate )?step:\s*(\d{1,15})(?:/(\d{1,15}))?(?=\s)(.*)")
 PAIR = re.compile(rf"(?<![\w/])(\w+):\s*({NUMBER})")
@@ -46,7 +47,7 @@ class Torchtitan:
     )
 
     def __init__(self) -> None:
-        self._saving: int | None = None  # the step of the save under way, where it is said
+        self._saving: int | None = None  # the step being saved, if printed
 
     def read(self, text: str) -> list[Record]:
         if "memory:" in text and (found := STEP.search(text)):
@@ -68,7 +69,7 @@ class Torchtitan:
             self._saving = int(found[1])
         if not (found := SAVED.search(text)):
             return []
-        # The step printed last need not be the one saved: most steps are never printed.
+        # The saved step may differ from the last printed step: most steps are not printed.
         record: Record = {"kind": "checkpoint", "time_ms": 1000 * (number(found[1]) or 0.0)}
         if self._saving is not None:
             record["iter"] = self._saving

@@ -1,25 +1,25 @@
-// A chart: a plot with a heading, a legend and a caption. It says what the pointer or the keyboard
-// points at, and is drawn again when it has to be.
+// A chart: a plot with a heading, a legend and a caption. It shows the values at the pointer or the
+// keyboard position, and decides when to redraw.
 
-const NEAR = 7; // pixels: what the pointer reaches
+const NEAR = 7; // pixels: how near the pointer must be
 
 class Chart extends Plot {
   // A chart is described by an object:
   //   id                          its name; its title is the sentence page-chart-ID
-  //   section                     the section of the page that it stands in
+  //   section                     the section of the page that contains it
   //   lines(view)                 [{ x, y, count, color, ... }]
-  //   tick(value)                 a number of the vertical axis
-  //   describe(view, x, reach, chart)   what is at a place: { x, lines }, or null
-  // and perhaps
+  //   tick(value)                 the text of a tick of the vertical axis
+  //   describe(view, x, reach, chart)   the values at a position: { x, lines }, or null
+  // and optionally
   //   isTall, isLog, canBeLog, fromZero
-  //   marks(view, chart, pen, done)     more to draw; `done`: the rows of each segment drawn before
-  //   caption(view), legend(view)       a text; elements (else the names of several runs)
-  //   follows(story)              what of a run's story it shows: other news do not redraw it
-  //   Type                        another class than Chart
+  //   marks(view, chart, pen, done)     draws more; `done`: how many rows of each segment are drawn
+  //   caption(view), legend(view)       a text; elements (by default, the names of several runs)
+  //   follows(story)              the part of the story it shows; other changes do not redraw it
+  //   Type                        a class to use instead of Chart
   constructor(view, spec) {
     super(view, spec);
     this.isDue = true;
-    this.isSeen = false; // a canvas that was never drawn on costs the browser nothing
+    this.isSeen = false; // a canvas that was never drawn on costs nothing
     this.at = null;
     this.canvas.setAttribute("role", "img");
     this.cursor = make("div", { className: "cursor", hidden: true });
@@ -38,7 +38,7 @@ class Chart extends Plot {
     view.charts.push(this);
   }
 
-  // Writes its words in the language of the page.
+  // Writes its texts in the language of the page.
   label() {
     const title = say(`page-chart-${this.spec.id}`);
     this.heading.replaceChildren(make("h3", {}, title));
@@ -80,7 +80,7 @@ class Chart extends Plot {
       if (from === null || event.type === "pointercancel" || Math.abs(to - from) <= 3) return;
       this.view.show([this.value(Math.min(from, to)), this.value(Math.max(from, to))]);
     };
-    // Somebody who points at a chart before its next drawing must not read an old one.
+    // Redraw a chart that is out of date before the pointer shows its values.
     const beReady = () => { if (this.isDue) this.draw(); };
     this.canvas.addEventListener("pointerenter", beReady);
     this.canvas.addEventListener("focus", beReady);
@@ -120,7 +120,7 @@ class Chart extends Plot {
     element.style.height = `${this.plotHeight}px`;
   }
 
-  // Says what is at a place of the axis; null: nothing any more.
+  // Shows the values at a position of the axis, or hides them for null.
   point(at) {
     const [from, to] = this.range;
     if (at === null || at < from || at > to) at = null;
@@ -142,7 +142,7 @@ class Chart extends Plot {
 
   // -- when to draw ----------------------------------------------------------------------------------
 
-  // Has it drawn with the next frame, or once somebody sees it.
+  // Requests a redraw in the next frame, or when the chart becomes visible.
   ask() {
     this.isDue = true;
     if (this.isAsked) return;
@@ -153,7 +153,7 @@ class Chart extends Plot {
     requestAnimationFrame(() => { this.isAsked = false; this.draw(); });
   }
 
-  // Rows have come: only they are drawn, if they fit into what is there.
+  // Draws only the new rows, if they fit into the current axes.
   grow() {
     if (!this.isSeen && !this.element.hidden) {
       this.isDue = true;
@@ -181,14 +181,14 @@ class Chart extends Plot {
     return undefined;
   }
 
-  // The row that a line is continued from: where the line has gaps, the last row with a number.
+  // The row from which a line is continued: the last one with a number (lines have gaps).
   lastDrawn(line, row) {
     const isDrawn = (value) => Number.isFinite(value) && !(this.isLog && value <= 0);
     while (line.joins && row > 0 && !isDrawn(line.y[row])) row -= 1;
     return row;
   }
 
-  // Would new rows change more than a part of a pixel?
+  // Are the new rows at least one pixel wide?
   isVisible(lines) {
     const [from, to] = this.range;
     const least = (to - from) / this.plotWidth;
@@ -202,7 +202,7 @@ class Chart extends Plot {
     return this.spec.lines(this.view).filter((line) => line.count);
   }
 
-  // What a drawing depends on beside the rows themselves.
+  // Everything that a drawing depends on, except the rows.
   state(lines) {
     const notes = this.view.runs.flatMap((run) => run.segments.map((segment) =>
       [segment.evals.length, segment.saves.length, segment.count && segment.phases.length]));

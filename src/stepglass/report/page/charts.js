@@ -1,4 +1,4 @@
-// Every chart of the page, each from a file of charts/. They stand in this order in their sections.
+// All charts of the page, in their order within each section. Each is in a file of charts/.
 
 const CHARTS = [
   lossChart,

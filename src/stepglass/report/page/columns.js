@@ -1,6 +1,6 @@
-// Columns of numbers that grow, are cut off and are replaced in part.
-// Of a long run not every iteration is there: a row then stands for those dropped before it as well.
-// `num` says how many it stands for, and columns `sum:...` add up what they had.
+// Columns of numbers that can grow, be truncated and be replaced in part.
+// A long run does not have all its iterations here: a row also represents those dropped before it.
+// `num` is how many iterations a row represents; columns `sum:...` have the sums of their values.
 
 class Column {
   constructor(Type) {
@@ -12,7 +12,7 @@ class Column {
     this.length = Math.min(this.length, length);
   }
 
-  // Puts numbers from `start` on. Rows before it that have none yet get `empty`.
+  // Writes numbers from `start` on. Earlier rows without a number get `empty`.
   put(start, values, empty) {
     const end = start + values.length;
     if (end > this.data.length) {
@@ -25,7 +25,7 @@ class Column {
     this.length = end;
   }
 
-  // Replaces some numbers by others.
+  // Replaces the numbers from `start` to `end`.
   splice(start, end, values) {
     const rest = this.data.slice(end, this.length);
     this.cut(start);
@@ -37,15 +37,15 @@ class Column {
 const isSum = (name) => name.startsWith("sum:") || name.startsWith("num");
 const emptyOf = (name) => (name.startsWith(PHASE) || isSum(name) ? 0 : NaN);
 
-// The column of sums for rows that stand only for themselves.
+// The column of sums for rows that represent only themselves.
 function sumOf(name, columns, count) {
   if (name === "num") return new Float32Array(count).fill(1);
-  const own = columns[name.slice(4)] ?? new Float32Array(count); // behind "sum:" and "num:"
+  const own = columns[name.slice(4)] ?? new Float32Array(count); // without "sum:" or "num:"
   const isKnown = name.startsWith("num:") ? () => 1 : (value) => value;
   return Float32Array.from(own, (value) => (Number.isFinite(value) ? isKnown(value) : 0));
 }
 
-// The first place whose value is not below the wanted one.
+// The first index whose value is not below `wanted`.
 function lowerBound(values, count, wanted) {
   let [low, high] = [0, count];
   while (low < high) {

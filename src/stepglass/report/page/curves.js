@@ -1,11 +1,11 @@
-// What charts have in common: the segments they draw, the row that is pointed at, and the plain chart
-// of one column.
+// Functions that charts share: the segments to draw, the row at the pointer, and a simple chart of
+// one column.
 
 const NUM_RUN_COLORS = 8; // in page.css
 
 const ownColor = (run) => `run-${run.number % NUM_RUN_COLORS}`;
 
-// A run's own colour where there are several, else the one that the chart has for a single run.
+// The colour of a run if there are several. For a single run, the colour of the chart.
 function runColor(view, run, alone) {
   return view.runs.length > 1 ? ownColor(run) : alone;
 }
@@ -14,7 +14,7 @@ function legendEntry(color, text) {
   return make("span", {}, chip(color), text);
 }
 
-// The names of several runs; nothing for one.
+// The names of the runs if there are several.
 function runLegend(view) {
   return view.runs.length > 1 ? view.runs.map((run) => legendEntry(ownColor(run), run.name)) : [];
 }
@@ -24,7 +24,7 @@ function segmentsOf(view) {
     run.segments.filter((segment) => segment.count || segment.evals.length));
 }
 
-// A run that was begun anew in the same log stands back behind the last one.
+// If a run was started again in the same log, the earlier attempts are drawn fainter.
 function strength(segment) {
   const after = segment.run.segments.slice(segment.number + 1);
   return after.some((next) => next.count && !next.resumes) ? 0.35 : 1;
@@ -38,7 +38,7 @@ function nearestRow(segment, axis, at) {
   return at - x[row - 1] < x[row] - at ? row - 1 : row;
 }
 
-// The row of each run that is nearest to a place, if it is near.
+// The row of each run that is nearest to a position, if it is within reach.
 function nearestRows(view, at, reach) {
   const [from, to] = view.range();
   const enough = Math.max(reach, (to - from) / 20);
@@ -56,22 +56,22 @@ function nearestRows(view, at, reach) {
   return found;
 }
 
-// What is said about rows, at the place of the first of them.
+// The description of rows, shown at the position of the first row.
 function described(view, found, linesOf) {
   if (!found.length) return null;
   const [{ segment, row }] = found;
   return { x: segment.x(view.axis)[row], lines: found.flatMap((one) => linesOf(one.segment, one.row)) };
 }
 
-// Which iteration a row is, and when it was.
+// The iteration of a row and its time since the start.
 function whereLine(segment, row) {
   const where = say("page-iteration", { number: whole(segment.column("iter")[row]) });
   const prefix = segment.run.isCompared ? `${segment.run.name} · ` : "";
   return `${prefix}${where}${segment.has("time_ms") ? ` · ${elapsed(segment.elapsed.data[row])}` : ""}`;
 }
 
-// A chart of one column. `values` is its name, or a function that makes it of a segment; `format`
-// writes one of its numbers; `color` is that of the curve where there is one run.
+// A chart of one column. `values` is its name, or a function that computes it from a segment.
+// `format` turns a number into text. `color` is the colour of the curve if there is one run.
 function curve({ values, format, color, ...spec }) {
   const valuesOf = typeof values === "string" ? (segment) => segment.column(values) : values;
   return {

@@ -1,4 +1,4 @@
-// Elements of the page. What a log or a model wrote becomes text here, never markup.
+// Creates elements of the page. Strings from a log or a model become text, never markup.
 
 function make(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -6,7 +6,7 @@ function make(tag, properties, ...children) {
   return element;
 }
 
-// Leaves a text alone that is the same: the browser would lay the page out again.
+// Does nothing if the text is unchanged, because the browser would compute the layout again.
 function setText(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
@@ -18,7 +18,7 @@ function chip(color) {
   return element;
 }
 
-// The style sheet's colours as a canvas understands them, until the reader turns light to dark.
+// The style sheet's colours in a form for a canvas. Cached until light or dark mode changes.
 const colors = {
   known: new Map(),
   of(name) {

@@ -1,6 +1,6 @@
-// A page in a file: the file holds everything it shows.
+// A page in a file, which contains all its data.
 
-// After these columns there is something new to see while the others are still being read.
+// The page is redrawn after these columns, while the others are still being decoded.
 const SEEN_EARLY = ["loss", "time_ms"];
 
 async function openReport() {
@@ -13,7 +13,7 @@ async function openReport() {
   });
   build();
   fill();
-  // Rows come after the words, and the most wanted columns first: there is something to see at once.
+  // The texts come first, then the rows, the most important columns first, to show something early.
   for (const [i, { messages }] of runs.entries()) {
     for (const message of messages) {
       const columns = {};
@@ -31,8 +31,8 @@ async function openReport() {
   document.body.dataset.ready = "yes";
 }
 
-// A long column is the text of an element further down in the file. It is whole once another element
-// follows it.
+// A long column is the text of an element further down in the file. It is complete when another
+// element follows it.
 async function stored(column) {
   if (!("at" in column)) return column;
   const element = () => document.getElementById(column.at);

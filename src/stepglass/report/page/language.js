@@ -1,4 +1,4 @@
-// Which language the page is in: what was asked for, what was chosen before, or the browser's.
+// The language of the page: requested, or chosen earlier, or that of the browser.
 
 function languageChoice() {
   const choice = document.getElementById("language");
@@ -13,7 +13,7 @@ function languageChoice() {
 }
 
 function remember(code) {
-  try { localStorage.setItem("stepglass-language", code); } catch { /* a page from disk may not */ }
+  try { localStorage.setItem("stepglass-language", code); } catch { /* blocked for local files */ }
 }
 
 function firstLanguage() {
@@ -22,7 +22,7 @@ function firstLanguage() {
   try {
     const before = localStorage.getItem("stepglass-language");
     if (before) return before;
-  } catch { /* the same as above */ }
+  } catch { /* as above */ }
   const known = navigator.languages.map((code) => code.slice(0, 2)).find((code) => code in WORDS);
   return known ?? "en";
 }

@@ -1,14 +1,14 @@
-// A page of a server: it follows a run by server-sent events.
+// A page from a server. It follows a run with server-sent events.
 
-const REDRAW_MS = 500; // a live page takes turns with the training it looks at
-const MOST_ROWS = 200_000; // a page that has gathered more asks for the overview again
+const REDRAW_MS = 500; // not more often, because training may use the same machine
+const MOST_ROWS = 200_000; // a page with more rows requests the overview again
 
 class Follower {
   constructor(address) {
     this.address = address;
     this.run = new Run(0);
     this.source = null;
-    this.seen = ""; // the id of the last event that was dealt with
+    this.seen = ""; // the id of the last processed event
     this.working = Promise.resolve();
     this.isNews = false;
     this.isReset = true;
@@ -23,7 +23,7 @@ class Follower {
       view.changed();
     });
     view.onChange = () => { showRange(); this.refiner.soon(); };
-    // Browsers keep few connections: a page that nobody looks at gives its one back.
+    // Browsers allow few connections per server, so a hidden page closes its connection.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.source?.close();
       else { this.connect(); this.soon(); }
@@ -33,7 +33,7 @@ class Follower {
 
   connect() {
     this.source?.close();
-    if (document.hidden) return; // it connects when somebody looks at it
+    if (document.hidden) return; // it connects when it becomes visible
     const after = this.seen ? `?after=${encodeURIComponent(this.seen)}` : "";
     const source = new EventSource(`${this.address}/events${after}`);
     this.source = source;
@@ -47,12 +47,12 @@ class Follower {
     this.on("story", (story) => { this.run.tell(story); this.isNews = true; });
   }
 
-  // Deals with events one after the other: a column takes a moment to be read.
+  // Processes events one after the other, because decoding a column is asynchronous.
   on(name, act) {
     this.source.addEventListener(name, (event) => {
       this.working = this.working.then(() => act(JSON.parse(event.data)))
         .then(() => { this.seen = event.lastEventId; this.soon(); })
-        .catch((error) => console.error(error)); // the next event may be better
+        .catch((error) => console.error(error)); // continue with the next event
     });
   }
 
@@ -87,7 +87,7 @@ class Follower {
     if (this.run.numRows > MOST_ROWS) this.again();
   }
 
-  // Asks for the overview again.
+  // Requests the overview again.
   again() {
     this.seen = "";
     this.connect();

@@ -1,4 +1,4 @@
-// The start of the page: in a file, or at a server.
+// Starts the page, from a file or from a server.
 
 let follower = null;
 
@@ -17,7 +17,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   colors.known.clear();
   view.changed();
 });
-// Paper shows every chart, also those that were never scrolled to.
+// Before printing, draw all charts, including those that were never visible.
 addEventListener("beforeprint", () => {
   colors.known.clear();
   for (const chart of view.charts) chart.draw();

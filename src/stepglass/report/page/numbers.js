@@ -1,8 +1,8 @@
-// Every number on the page is written by a function of this file. Durations, percents, losses and
-// sizes look as they do in the sentences of `explain` (explain/render/languages.py): a test compares them.
+// Formats all numbers of the page. Durations, percents, losses and sizes have the same format as in
+// the sentences of `explain` (explain/render/languages.py); a test compares them.
 
 const NBSP = "\u00a0";
-// Sentences of the same page come from Python, which rounds ties to even and groups every thousand.
+// The page also has sentences from Python, which rounds ties to even and always groups thousands.
 const AS_PYTHON = { roundingMode: "halfEven", useGrouping: "always" };
 
 const formatters = new Map();
@@ -18,7 +18,7 @@ function number(value, digits = 0, options = {}) {
   return formatters.get(key).format(value);
 }
 
-// How many decimals show this many significant digits.
+// The number of decimals for this many significant digits.
 function digitsFor(value, significant = 4) {
   const size = Math.abs(value);
   return size >= 10 ** (significant - 1) || size === 0
@@ -54,7 +54,7 @@ function large(value) {
   return number(value, Number.isInteger(value) ? 0 : digitsFor(value, 4));
 }
 
-// A duration in the unit that a person would choose.
+// A duration in a suitable unit.
 function duration(ms) {
   if (!Number.isFinite(ms)) return say("page-unknown");
   if (ms < 0.9995) return `${number(ms, 3)}${NBSP}ms`;
@@ -62,7 +62,7 @@ function duration(ms) {
   return elapsed(ms / 1000);
 }
 
-// Time since the run began: never in milliseconds.
+// Time since the start of the run, never in milliseconds.
 function elapsed(seconds) {
   if (!Number.isFinite(seconds)) return say("page-unknown");
   if (seconds < 60) return `${number(seconds, seconds < 10 ? 2 : 1)}${NBSP}s`;
@@ -72,12 +72,12 @@ function elapsed(seconds) {
   return `${whole(Math.floor(minutes / 60))}${NBSP}h ${minutes % 60}${NBSP}min`;
 }
 
-// A duration in a column that adds up: the same unit in every row.
+// A duration in seconds, for a table column with a sum: all rows need the same unit.
 function secondsOf(ms) {
   return `${number(ms / 1000, 2)}${NBSP}s`;
 }
 
-// A point in time, of seconds since 1970.
+// Date and time, from seconds since 1970.
 function dateAndTime(seconds) {
   const style = { dateStyle: "long", timeStyle: "short" };
   return new Intl.DateTimeFormat(language, style).format(new Date(seconds * 1000));
@@ -105,7 +105,7 @@ function percentTick(value) {
   return percent(value, digitsFor(value, 1));
 }
 
-// Whole seconds, minutes or hours, as the distance between two ticks allows.
+// Whole seconds, minutes or hours, depending on the distance between two ticks.
 function elapsedTick(seconds, step) {
   if (step < 60) return `${number(seconds, digitsFor(step, 1))}${NBSP}s`;
   if (step < 3600) return `${number(seconds / 60, step % 60 ? 1 : 0)}${NBSP}min`;

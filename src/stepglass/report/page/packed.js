@@ -1,4 +1,4 @@
-// Columns of numbers as they come from a file or a server (report/pack.py).
+// Decodes columns of numbers from a file or a server (encoded by report/pack.py).
 
 function bytesOf(base64) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
@@ -13,7 +13,8 @@ async function inflate(data) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// In a file the first bytes of all numbers stand together, then the second ones: so they deflate well.
+// In a file, the first bytes of all numbers are stored together, then the second bytes, and so on,
+// because that compresses well.
 function apart(data, size) {
   const count = data.length / size;
   const result = new Uint8Array(data.length);

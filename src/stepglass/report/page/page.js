@@ -1,11 +1,11 @@
-// The page: put together once, and its words filled in again when the language or the run changes.
+// The page. It is built once. Its texts are updated when the language or the run changes.
 
 const view = new View();
 const charts = {}; // by id
-const parts = {}; // of each section, the element that its words are in
-const shown = new Map(); // what each section was made from
+const parts = {}; // the element with the texts of each section
+const shown = new Map(); // the data that each section was made from
 
-// [name, key of its heading]. The toolbar stands before the first section that has charts.
+// [name, key of its heading]. The toolbar is placed before the first section with charts.
 const SECTIONS = [
   ["health", ""],
   ["compare", "page-compare"],
@@ -28,7 +28,7 @@ function section(name, key) {
   return element;
 }
 
-// The charts of a section: several stand side by side.
+// The charts of a section. If there are several, they are side by side.
 function chartsOf(name) {
   const elements = CHARTS.filter((spec) => spec.section === name).map((spec) => charts[spec.id].element);
   return elements.length > 1 ? make("div", { className: "grid" }, ...elements) : elements[0];
@@ -43,7 +43,7 @@ function build() {
   view.onChange = showRange;
 }
 
-// Writes every word again.
+// Updates all texts.
 function fill() {
   for (const element of document.querySelectorAll("main > section")) element.words();
   for (const chart of view.charts) chart.label();
@@ -54,7 +54,7 @@ function fill() {
   view.changed();
 }
 
-// Writes those words again whose source has changed.
+// Updates the texts whose data has changed.
 function news() {
   const { runs } = view;
   const told = runs.filter((run) => run.story);

@@ -1,6 +1,6 @@
-// A canvas with two axes and lines on it. Of the rows behind one column of pixels the first, lowest,
-// highest and last are drawn: no spike is ever lost, however many rows there are, and zooming in
-// shows them all. When to draw, and what a pointer does, is the business of Chart.
+// A canvas with two axes and lines. For each column of pixels, the first, lowest, highest and last
+// row are drawn. So no spike is lost, however many rows there are, and zooming in shows all rows.
+// The class Chart decides when to draw and handles the pointer.
 
 const MARGIN = { left: 62, right: 12, top: 10, bottom: 24 };
 
@@ -14,7 +14,7 @@ class Plot {
     this.stage = make("div", { className: "stage" }, this.canvas);
   }
 
-  // Keeps the size: asking the browser for it with every point would cost more than drawing.
+  // Stores the size, because asking the browser for it at every point is slower than drawing.
   measure() {
     this.width = this.stage.clientWidth;
     this.height = this.stage.clientHeight;
@@ -37,7 +37,7 @@ class Plot {
     return MARGIN.top + (1 - place) * this.plotHeight;
   }
 
-  // Makes an empty canvas of the right size, with axes that fit the lines.
+  // Clears the canvas, sets its size, and draws axes that fit the lines.
   begin(lines) {
     const dense = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * dense);
@@ -49,7 +49,7 @@ class Plot {
     return pen;
   }
 
-  // Draws inside the axes: nothing gets beyond them.
+  // Draws with clipping to the area inside the axes.
   inside(pen, act) {
     pen.save();
     pen.beginPath();
@@ -63,7 +63,7 @@ class Plot {
     return colors.of(name);
   }
 
-  // The vertical scale: all that is shown, and a little room.
+  // The vertical scale: the range of the visible values, with a small margin.
   scaleY(lines) {
     const [from, to] = this.range;
     const width = Math.ceil(this.plotWidth);
@@ -148,7 +148,7 @@ class Plot {
     this.stroke(pen, line, points);
   }
 
-  // Draws each row of a line, from the first to the last.
+  // Draws every row of a line, from `first` to `last`.
   drawRows(pen, line, first, last = line.count - 1) {
     const points = [];
     for (let row = Math.max(0, first); row <= last; row += 1) points.push([this.pixel(line.x[row]), line.y[row]]);

@@ -1,10 +1,10 @@
-// A close look at a long run: fetches the rows that were left out of the part that is shown.
+// Zooming into a long run: fetches the rows that are missing in the visible part.
 
-const REFINE_MS = 150; // after the last change of what is shown
-const ENOUGH_ROWS = 6000; // several for each column of pixels: more cannot be seen
+const REFINE_MS = 150; // wait this long after the last zoom or move
+const ENOUGH_ROWS = 6000; // several rows per column of pixels: more would not be visible
 
 class Refiner {
-  // `address` gives rows of a segment between two lines; `onRows` is called when some have come.
+  // `address` is the URL that returns rows between two lines. `onRows` is called when rows arrive.
   constructor(view, address, onRows) {
     this.view = view;
     this.address = address;
@@ -13,7 +13,7 @@ class Refiner {
     this.asked = new Set();
   }
 
-  // The run is sent again: what was fetched has to be fetched again as well.
+  // The run is sent again, so the fetched rows must be fetched again too.
   forget() {
     this.asked.clear();
   }
@@ -31,7 +31,7 @@ class Refiner {
     }
   }
 
-  // The lines to ask for: from the row before the part that is shown to the row after it.
+  // The lines to request: from the row before the visible part to the row after it.
   wanted(segment) {
     const [numbers, lines] = [segment.column("num"), segment.column("line")];
     if (!numbers || !segment.count) return null;
@@ -55,7 +55,7 @@ class Refiner {
       await run.refine(await answer.json());
       this.onRows();
     } catch {
-      this.asked.delete(key); // the next look may succeed
+      this.asked.delete(key); // the next attempt may succeed
     }
   }
 }

@@ -1,5 +1,5 @@
-// A run: its segments, and its story, which is what there is to say beside the curves. Messages come
-// from a file or from a server; they are the same.
+// A run: its segments and its story (everything except the curves). Messages from a file and from a
+// server have the same form.
 
 class Run {
   constructor(number) {

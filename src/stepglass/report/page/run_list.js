@@ -1,4 +1,4 @@
-// The list of a server's runs.
+// The list of all runs on a server.
 
 async function listRuns() {
   const main = document.querySelector("main");

@@ -1,6 +1,6 @@
-// Arithmetic of a chart: which rows to draw, and where the ticks of an axis are.
+// Calculations for a chart: which rows to draw, and where the ticks of an axis are.
 
-// The first, lowest, highest and last value in each column of pixels, or NaN where there is none.
+// The first, lowest, highest and last value in each column of pixels, or NaN if there is none.
 function extremes(x, y, count, from, to, width, isLog) {
   const found = new Float64Array(4 * width).fill(NaN);
   const scale = width / (to - from || 1);
@@ -17,7 +17,7 @@ function extremes(x, y, count, from, to, width, isLog) {
   return found;
 }
 
-// A distance between ticks that reads well: 1, 2 or 5 times a power of ten.
+// A round distance between ticks: 1, 2 or 5 times a power of ten.
 function niceStep(span, parts) {
   const rough = span / Math.max(parts, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -25,7 +25,7 @@ function niceStep(span, parts) {
   return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
 }
 
-// The same for an axis of time: whole minutes and hours too.
+// The same for a time axis, which also has whole minutes and hours.
 function niceSeconds(span, parts) {
   const rough = span / Math.max(parts, 1);
   if (rough < 30) return niceStep(span, parts);

@@ -1,8 +1,8 @@
-// The parts of the page that are words and tables. Each function makes the elements of one section,
+// The sections of the page with text and tables. Each function makes the elements of one section,
 // or none if there is nothing to show.
 
-const LAST_DATE = 8e12; // seconds: later than any date of JavaScript
-const MOST_SAMPLES = 50; // that are shown, the latest first
+const LAST_DATE = 8e12; // seconds; JavaScript has no later dates
+const MOST_SAMPLES = 50; // the latest samples are shown
 
 function stateText(state) {
   const values = {
@@ -25,7 +25,7 @@ function healthLine(runs) {
   });
 }
 
-// A run's ledger: those of all its processes added up.
+// The ledger of a run: the sum of the ledgers of its segments.
 function ledgerOf(story) {
   const known = story.parts.filter((part) => part.ledger);
   if (!known.length) return null;
@@ -94,7 +94,7 @@ function finding(found) {
     found.change ? command(found.change) : null);
 }
 
-// A command to paste, with a button that copies it.
+// A command, with a button to copy it.
 function command(text) {
   const button = make("button", { type: "button" }, say("page-copy"));
   button.addEventListener("click", async () => {
@@ -114,7 +114,7 @@ function table(rows, className = "settings") {
     make("tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value))))));
 }
 
-// A value of the machine or the model.
+// A fact about the machine or the model.
 function fact(key, value) {
   if (typeof value !== "number") return value;
   if (key === "time" && Math.abs(value) < LAST_DATE) return dateAndTime(value);
@@ -176,7 +176,7 @@ function compareSection(runs) {
   if (told.length < 2) return [];
   const outcomes = told.map(outcome);
   const names = [...new Set(told.flatMap((run) => Object.keys(run.story.config)))].sort();
-  // A setting that only one log states is no difference: the other log may just not say it.
+  // A setting that only one log states is not a difference: the other log may not print it.
   const different = names.filter((name) =>
     new Set(told.map((run) => run.story.config[name]).filter((value) => value !== undefined)).size > 1);
   const head = make("tr", {}, make("th", {}), ...told.map((run) =>

@@ -1,4 +1,4 @@
-// One process's life: a segment begins where a run is started or goes on.
+// The part of a run that one process wrote. A segment begins where a run is started or resumed.
 
 class Segment {
   constructor(run, number) {
@@ -31,7 +31,7 @@ class Segment {
     return this.count ? this.columns.iter.data[0] : Infinity;
   }
 
-  // How many rows were not done again by a later process.
+  // How many rows were not repeated by a later process.
   get shown() {
     const next = this.run.segments[this.number + 1];
     if (!next || !next.resumes || !next.count) return this.count;
@@ -48,21 +48,21 @@ class Segment {
     return axis === "time" ? this.elapsed.data : this.column("iter");
   }
 
-  // Where an iteration is on the axis.
+  // The position of an iteration on the axis.
   xAt(iter, axis) {
     if (axis !== "time" || !this.count) return iter;
     const row = lowerBound(this.column("iter"), this.count, iter);
     return this.elapsed.data[Math.min(row, this.count - 1)];
   }
 
-  // The smoothed loss. As rows come, it is continued, not computed again.
+  // The smoothed loss. For new rows it is continued, not computed again.
   smoothed(weight) {
     if (this.average?.weight !== weight) this.average = new Average(weight);
     this.average.readOn(this);
     return this.average.column.data;
   }
 
-  // A column that is computed from others, kept until there are more rows.
+  // A column computed from others. It is cached until there are more rows.
   derive(name, make) {
     const known = this.made[name];
     if (known && known.count === this.count && known.told === this.run.told) return known.values;
@@ -71,7 +71,7 @@ class Segment {
     return values;
   }
 
-  // Takes a message: it replaces all rows after a line of the log.
+  // Adds a message, which replaces all rows after a line of the log.
   take(message, columns) {
     const { after, count } = message;
     const from = this.rowAfter(after);
@@ -82,13 +82,14 @@ class Segment {
     this.samples = this.samples.filter(([line]) => line <= after).concat(message.samples);
   }
 
-  // Takes every row between two lines of the log, where only some were before.
+  // Adds all rows between two lines of the log, where rows had been dropped before.
   refine(message, columns) {
     const [from, to] = [this.rowAfter(message.after), this.rowAfter(message.until)];
     if (to > from) this.replace(from, to, message.count, columns);
   }
 
-  // The first row after a line of the log. A page in a file gets no lines: it has all rows at once.
+  // The first row after a line of the log. A page in a file has no line numbers, because it gets
+  // all rows at once.
   rowAfter(line) {
     return "line" in this.columns ? lowerBound(this.columns.line.data, this.count, line + 1) : 0;
   }
@@ -118,7 +119,8 @@ class Segment {
     this.addUp(from);
   }
 
-  // Computes the time since the run began. An iteration that was not printed took as long as its neighbour.
+  // Computes the time since the start of the run. An iteration that was not printed is assumed to
+  // take as long as the next printed one.
   addUp(from) {
     const [iters, times] = [this.column("iter"), this.column("time_ms")];
     const [sums, numbers] = [this.column("sum:time_ms") ?? times, this.column("num")];
@@ -137,7 +139,7 @@ class Segment {
     this.elapsed.put(from, result, 0);
   }
 
-  // How many iterations the log has, drawn or not.
+  // The number of iterations in the log, drawn or not.
   get printed() {
     const numbers = this.column("num");
     if (!numbers) return this.count;
@@ -148,7 +150,7 @@ class Segment {
     return this.count ? this.elapsed.data[this.count - 1] : 0;
   }
 
-  // How long the training step alone took.
+  // The time of the training step alone.
   step(row) {
     const alone = this.column("step_ms") ?? this.column("phase:step");
     return alone ? alone[row] : this.column("time_ms")?.[row];
@@ -169,7 +171,7 @@ class Average {
     const [values, sums, numbers] = ["loss", "sum:loss", "num:loss"].map((name) => segment.column(name));
     const result = new Float32Array(count - start);
     for (let row = start; row < count; row += 1) {
-      // A row that stands for many iterations weighs as much as all of them.
+      // A row that represents many iterations has the weight of all of them.
       const number = numbers?.[row] ?? 1;
       const value = numbers ? sums[row] / number : values[row];
       if (number && Number.isFinite(value)) {

@@ -1,4 +1,4 @@
-// The controls over the charts: axis, zoom, smoothing, and a line about what is shown.
+// The controls above the charts: axis, zoom, smoothing, and a line about the visible part.
 
 function hasTimes() {
   return view.runs.some((run) => run.has("time_ms"));
@@ -39,7 +39,7 @@ function showRange() {
   setText(document.getElementById("thinned"), thinnedText());
 }
 
-// A page of a long run does not have every iteration, and says so.
+// The note that the page of a long run does not contain every iteration.
 function thinnedText() {
   const [drawn, total] = ["numRows", "numPrinted"].map((name) =>
     view.runs.reduce((sum, run) => sum + run[name], 0));

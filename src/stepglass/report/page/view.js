@@ -1,4 +1,4 @@
-// What all charts look at together: the runs, the x axis and the part of it that is shown.
+// The state that all charts share: the runs, the x axis and its visible part.
 
 class View {
   constructor() {
@@ -8,7 +8,7 @@ class View {
     this.charts = [];
     this.runs = [];
     this.isLive = false;
-    this.numShown = 0; // rows that the charts have, drawn or not yet
+    this.numShown = 0; // rows that the charts have, drawn or not
   }
 
   full() {
@@ -16,7 +16,7 @@ class View {
     for (const run of this.runs) {
       for (const segment of run.segments) {
         const evals = this.axis === "iter" ? segment.shownEvals : [];
-        if (evals.length) { // an evaluation may come after the last update
+        if (evals.length) { // an evaluation may follow the last iteration
           low = Math.min(low, evals[0][0]);
           high = Math.max(high, evals.at(-1)[0]);
         }
@@ -30,7 +30,7 @@ class View {
     return [low, this.isLive ? this.withRoom(low, high) : high];
   }
 
-  // A run that goes on gets room on the right: new rows are added there without a new drawing.
+  // A running run gets free space on the right, so that new rows need no full redraw.
   withRoom(low, high) {
     const last = this.runs[0].story?.state.max_iters;
     if (this.axis === "iter" && last && high > 0.7 * last && high < last) return last;
@@ -42,7 +42,7 @@ class View {
     return this.zoom ?? this.full();
   }
 
-  // Shows a part of the axis; all of it for null, or for a part that is larger.
+  // Shows a part of the axis. Shows all of it for null or a larger range.
   show(range) {
     const [low, high] = this.full();
     if (range === null) {
@@ -57,14 +57,14 @@ class View {
     this.changed();
   }
 
-  // Zooms by a factor around a place.
+  // Zooms by a factor around a position.
   scale(factor, around) {
     const [from, to] = this.range();
     const middle = around ?? (from + to) / 2;
     this.show([middle - (middle - from) * factor, middle + (to - middle) * factor]);
   }
 
-  // Moves by a share of what is shown.
+  // Moves by a share of the visible range.
   move(share) {
     const [from, to] = this.range();
     const by = (to - from) * share;
@@ -76,7 +76,7 @@ class View {
     this.onChange?.();
   }
 
-  // Tells the charts that rows have come.
+  // Tells the charts that there are new rows.
   grown() {
     for (const chart of this.charts) chart.grow();
     this.onChange?.();

@@ -1,4 +1,4 @@
-// Sentences in the language the page is read in. WORDS comes from the catalogues of `explain`.
+// Sentences in the language of the page. WORDS comes from the catalogues of `explain`.
 
 let language = "en";
 
@@ -7,7 +7,7 @@ function setLanguage(code) {
   document.documentElement.lang = language;
 }
 
-// A sentence by its key, with its {values} put in.
+// The sentence for a key, with its {values} inserted.
 function say(key, values = {}) {
   const text = WORDS[language][key] ?? key;
   return text.replace(/\{(\w+)\}/g, (placeholder, name) => (name in values ? values[name] : placeholder));

@@ -1,1 +1,1 @@
-"""Ways to compute an update: each is one file behind the same few verbs."""
+"""Engines: different ways to compute an update, one file each, with the same few methods."""

@@ -1,8 +1,8 @@
-"""What training asks of an engine: the gradients of a batch, an update, and losses to evaluate by.
+"""The interface of an engine: gradients of a batch, an update, and the losses of an evaluation.
 
-The loop knows these few verbs and nothing of how they are carried out. Each way to compute an
-update is one file here: `single.py` is one model on one device, `replicas.py` has one on every core
-of a CPU.
+The loop calls these methods and does not know how an engine implements them. Each engine is one
+file in this folder: `single.py` runs one model on one device, `replicas.py` runs one model on every
+core of a CPU.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ MicroBatch = tuple[Tensor, Tensor]  # inputs and targets, on the host
 class EngineLost(TrainingFailed):
     """A part of the engine has ended or hangs: no further update is possible."""
 
-    is_torn = False  # True if an update was half done: the weights must not be saved
+    is_torn = False  # True if an update was interrupted halfway: the weights must not be saved
 
 
 class Engine(ABC):
@@ -36,12 +36,12 @@ class Engine(ABC):
         self.device = device
         self._scaler = device.grad_scaler()
 
-    # -- the loop's verbs -----------------------------------------------------------------------
+    # -- called by the loop ---------------------------------------------------------------------
 
     @abstractmethod
     def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
-        """Compute the gradients of an update. Returns its loss, which may still be on its way:
-        nothing waits for it. `step` seeds what is random about it."""
+        """Compute the gradients of an update. Returns the loss without waiting for it: on a GPU it
+        may not be computed yet. `step` seeds the random numbers."""
 
     @abstractmethod
     def update(self, grad_clip: float) -> Tensor | None:
@@ -54,49 +54,49 @@ class Engine(ABC):
 
     @property
     def may_skip_updates(self) -> bool:
-        """True if an update with gradients that are not finite changes nothing, as loss scaling
-        for float16 has it."""
+        """True if an update with non-finite gradients is skipped, as loss scaling for float16
+        does."""
         return self._scaler.is_enabled()
 
     # -- before the first update ----------------------------------------------------------------
 
     def compile(self, does_compile: bool) -> None:
-        """Compile the model, from the next batch on, or go back to the plain one."""
+        """Use a compiled model from the next batch on, or go back to the plain one."""
         self.device = replace(self.device, compile=does_compile)
 
     @abstractmethod
     def rehearse_update(self, grad_clip: float) -> None:
-        """Do an update with gradients of zero: it touches all the memory that an update does."""
+        """Do an update with zero gradients, so that all memory of an update is touched once."""
 
     def discard_gradients(self) -> None:
-        """Throw away the gradients of a batch that was only a rehearsal."""
+        """Discard the gradients of the warm-up batch."""
         self.optimizer.zero_grad(set_to_none=True)
 
     # -- checkpoints ----------------------------------------------------------------------------
 
     def tensors(self) -> Files:
-        """What a checkpoint keeps: the live tensors, which change with the next update."""
+        """The tensors for a checkpoint. They are not copies: the next update changes them."""
         return tensors.live_tensors(self.model, self.optimizer, self.device.type)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps besides tensors."""
+        """The engine's state for a checkpoint, besides tensors."""
         return self._scaler.state_dict()
 
     def restore(self, snapshot: Snapshot, place: str) -> None:
-        """Put weights, optimizer and loss scale back to what a checkpoint holds."""
+        """Restore weights, optimizer and loss scale from a checkpoint."""
         tensors.load_model(self.model, snapshot.model, place)
         tensors.load_optimizer(self.model, self.optimizer, snapshot.optim, place)
         if snapshot.state["scaler"]:
             self._scaler.load_state_dict(snapshot.state["scaler"])
 
     def close(self) -> None:
-        """End what the engine has started."""
+        """End the processes that the engine has started."""
         return
 
 
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
-    """The mean loss of each row of a batch on the host. Call it in inference mode, and make the
-    inputs there too: a compiled model would otherwise be compiled twice."""
+    """The mean loss of each row of a batch on the host. Call it in inference mode, and create the
+    inputs in inference mode too: otherwise a compiled model would be compiled twice."""
     model.eval()
     try:
         with device.autocast():

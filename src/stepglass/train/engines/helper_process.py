@@ -1,13 +1,13 @@
-"""A process that does what a replica of the model is told to, seen from outside and from inside.
+"""A helper process that runs the methods of one replica: the parent's side and the helper's side.
 
     helper = Helper(replica)                        # forked from this process
     helper.send("backward", arguments, patience)
-    result = helper.receive(patience)               # or a ReplicaLost that says what became of it
+    result = helper.receive(patience)               # or a ReplicaLost that says what happened
     helper.close()
 
-Every wait for a helper ends: after its `Patience`, or sooner once the run is asked to stop. A
-helper that is given up is killed and reaped; it leaves nothing behind. A helper serves until the
-pipe ends, and does not outlive this process even if it is stopped or hangs.
+Every wait for a helper is limited by a `Patience`, and is shorter once the run is asked to stop. A
+helper that does not answer in time is killed and reaped. A helper works until its pipe is closed.
+It does not outlive this process, even if it is stopped or hangs.
 """
 
 import ctypes
@@ -31,10 +31,10 @@ import torch
 from stepglass import units
 from stepglass.train.engines.engine import EngineLost
 
-SLEEP_WITHIN_S = 1.0  # a thread that is still awake then does work that is not ours
+SLEEP_WITHIN_S = 1.0  # a thread that still runs after this time does work that is not ours
 SPIN_S = 0.01  # busy waiting for an answer, before the process sleeps
 PIECE_S = 0.05  # a wait is made of pieces of this length; signals are noticed after each
-END_WITHIN_S = 2.0  # a helper that has not ended this long after its pipe is killed
+END_WITHIN_S = 2.0  # a helper that has not ended this long after its pipe was closed is killed
 STATES = {
     "T": "stopped",
     "t": "stopped by a debugger",
@@ -43,13 +43,14 @@ STATES = {
     "S": "asleep",
     "Z": "gone",
 }
-PR_SET_PDEATHSIG = 1  # as <sys/prctl.h> has it
+PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 LENGTH = struct.Struct("!Q")  # of the message that follows
 
 
 class ReplicaLost(EngineLost):
-    """A helper has ended, or was given up. The weights are those of the last whole update, unless
-    `is_torn`: then some have changed and others have not, and they must not be saved."""
+    """A helper has ended, or was killed because it did not answer. The weights are those of the
+    last complete update, unless `is_torn` is set: then only some of them have changed, and they
+    must not be saved."""
 
 
 class NoAnswer(Exception):
@@ -57,11 +58,11 @@ class NoAnswer(Exception):
 
 
 class Patience:
-    """How long to wait for helpers: some seconds, but at most `grace_s` once the run is asked to
-    stop.
+    """How long to wait for helpers: at most `seconds`, and at most `grace_s` once the run is asked
+    to stop.
 
-    Only time in which this process was awake counts: a laptop's sleep, or Ctrl-Z, which stops the
-    helpers as well, uses up nothing.
+    Only the time in which this process was running counts. The time while a laptop sleeps does not
+    count, nor the time after Ctrl-Z, which stops the helpers as well.
     """
 
     def __init__(self, seconds: float, grace_s: float, is_stopping: Callable[[], bool]) -> None:
@@ -82,11 +83,11 @@ class Patience:
         return f"within {units.duration(self._seconds * 1000)}"
 
 
-# -- from outside -------------------------------------------------------------------------------
+# -- the parent's side --------------------------------------------------------------------------
 
 
 class Helper:
-    """A process that does what a replica is told to, seen from outside."""
+    """A helper process, as the parent process uses it."""
 
     def __init__(self, replica: Any) -> None:
         self._number = replica.number
@@ -104,7 +105,7 @@ class Helper:
             try:
                 serve(replica, theirs)
             finally:
-                os._exit(1)  # a helper must not run the code of this process's callers
+                os._exit(1)  # a helper must never return into the parent's code
         theirs.close()
 
     def send(self, name: str, arguments: tuple[Any, ...], patience: Patience) -> None:
@@ -113,10 +114,10 @@ class Helper:
         except NoAnswer:
             self._give_up(patience)
         except OSError:
-            pass  # `receive` says that it is lost
+            pass  # `receive` will report that the helper is lost
 
     def receive(self, patience: Patience, is_updating: bool = False) -> Any:
-        """What the replica returned, or the exception that says why it did not."""
+        """The result of the replica's method, or an exception that says why there is none."""
         if self._lost is not None:
             return self._lost
         try:
@@ -132,15 +133,15 @@ class Helper:
         return self._lost
 
     def has_ended(self) -> bool:
-        """Whether the process is gone and can no longer change shared memory."""
+        """True if the process has ended and can no longer change shared memory."""
         return self._is_over(0.0)
 
     def hang_up(self) -> None:
-        """Close the pipe. The helper ends by itself once it has done its last task."""
+        """Close the pipe. The helper ends by itself when its current task is done."""
         self._channel.close()
 
     def close(self) -> None:
-        """Hang up, and kill the helper if it does not end. It ignores all other signals."""
+        """Close the pipe, and kill the helper if it does not end. It ignores other signals."""
         self.hang_up()
         if not self._is_over(END_WITHIN_S):
             self._kill()
@@ -161,24 +162,24 @@ class Helper:
         )
 
     def _let_finish(self) -> None:
-        """Wake a helper that was stopped in the middle of an update, so that it can finish it: the
-        update would be torn otherwise."""
+        """Continue a helper that was stopped in the middle of an update, so that the update is not
+        left half done."""
         with suppress(OSError, EOFError, NoAnswer):
             os.kill(self._pid, signal.SIGCONT)
             self._channel.receive(Patience(END_WITHIN_S, END_WITHIN_S, lambda: False))
 
     def _kill(self) -> None:
-        if not self._is_over(0.0):  # so the number is still its own
+        if not self._is_over(0.0):  # the pid still belongs to the helper
             with suppress(OSError):
                 os.kill(self._pid, signal.SIGKILL)
             self._is_over(END_WITHIN_S)
 
     def _is_over(self, within_s: float) -> bool:
-        """Whether it has ended, or does within some time."""
+        """True if the helper has ended, or ends within this time."""
         while self._exit_code is None:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:  # somebody else has asked how it ended
+            except ChildProcessError:  # other code has reaped it
                 self._exit_code = "n/a"
                 break
             if pid != 0:
@@ -195,7 +196,7 @@ class Helper:
 
 
 def state_of(pid: int) -> str:
-    """What the system says of a process, in a word or two."""
+    """The state of a process according to the operating system, in words."""
     try:
         letter = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -205,16 +206,15 @@ def state_of(pid: int) -> str:
 
 def fork() -> int:
     with warnings.catch_warnings():
-        # Python 3.12 warns of threads that a fork leaves behind. A helper needs none of them:
-        # it works alone.
+        # Python 3.12 warns that a fork does not copy the other threads. A helper needs none.
         warnings.simplefilter("ignore", DeprecationWarning)
         let_other_threads_sleep()
         return os.fork()
 
 
 def let_other_threads_sleep() -> None:
-    """Wait until no other thread of this process runs. MKL's allocator has locks: a lock that any
-    thread holds at the moment of a fork stays locked in the new process for ever.
+    """Wait until no other thread of this process is running. MKL's allocator uses locks. If a
+    thread holds one during a fork, that lock stays locked forever in the new process.
     """
     deadline = time.perf_counter() + SLEEP_WITHIN_S
     while is_any_other_thread_awake() and time.perf_counter() < deadline:
@@ -232,15 +232,16 @@ def is_any_other_thread_awake() -> bool:
     return False
 
 
-# -- from inside --------------------------------------------------------------------------------
+# -- the helper's side --------------------------------------------------------------------------
 
 
 def serve(replica: Any, end: socket.socket) -> None:
-    """In a helper: do as told until the pipe ends."""
-    # A helper that is stopped or hangs would not notice the end of the pipe: the kernel kills it.
+    """In a helper: run the requested methods until the pipe is closed."""
+    # Let the kernel kill this process when its parent ends: a helper that is stopped or hangs would
+    # not notice that the pipe is closed.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # replica 0 decides when to stop
+        signal.signal(number, signal.SIG_IGN)  # only replica 0 handles signals
     close_all_but(end.fileno())
     channel = Channel(end)
     torch.set_num_threads(1)
@@ -252,7 +253,7 @@ def serve(replica: Any, end: socket.socket) -> None:
             return
         try:
             result = getattr(replica, name)(*arguments)
-        except Exception as error:  # noqa: BLE001  raised by the one who asked
+        except Exception as error:  # noqa: BLE001  raised in the parent
             result = RuntimeError(f"{type(error).__name__}: {error}")
         try:
             channel.send(result)
@@ -261,19 +262,21 @@ def serve(replica: Any, end: socket.socket) -> None:
 
 
 def close_all_but(kept: int) -> None:
-    """Files of the run, and its lock, must not be held by a helper that outlives it."""
+    """Close all inherited files except standard input, output and error and `kept`. A helper that
+    outlives the run must not hold the run's files or its lock."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != kept:
-            with suppress(OSError):  # the folder itself was one of them
+            with suppress(OSError):  # listing the folder used one of them, which is closed already
                 os.close(int(name))
 
 
-# -- in between ---------------------------------------------------------------------------------
+# -- the pipe between them ----------------------------------------------------------------------
 
 
 class Channel:
-    """Messages to and from another process. multiprocessing's connections wait for ever if the
-    other side has stopped: for an answer, for the rest of an answer, or for room in the pipe."""
+    """Messages to and from another process. The connections of multiprocessing are not used,
+    because they wait forever if the other side is stopped: for an answer, for the rest of an
+    answer, or for space in the pipe."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -313,14 +316,14 @@ class Channel:
 
 
 def wait_until(ready: select.poll, patience: Patience | None) -> None:
-    """Wait until a pipe is ready. The other side usually answers at once, so this looks for a while
-    before it sleeps: looking takes microseconds, waking up takes up to a millisecond. Without a
-    patience it waits until the pipe ends."""
+    """Wait until a pipe is ready. The other side usually answers soon, so this polls for a while
+    before it sleeps: a poll takes microseconds, but waking up takes up to a millisecond. Without
+    `patience` there is no time limit."""
     deadline = time.perf_counter() + SPIN_S
     while not ready.poll(0):
         if time.perf_counter() >= deadline:
             break
-        os.sched_yield()  # the other side may be waiting for this very core
+        os.sched_yield()  # the other side may need this core
     else:
         return
     if patience is None:

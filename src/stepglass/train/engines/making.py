@@ -1,4 +1,4 @@
-"""Which engine a run gets: the one place that knows them all."""
+"""Chooses the engine of a run. Only this module knows all engines."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ def make_engine(
     console: Console,
     is_stopping: Callable[[], bool],
 ) -> Engine:
-    """Replicas if the device is to have several, one model otherwise."""
+    """Replicas if `device.replicas` is above 1, otherwise a single model."""
     if device.replicas > 1:
         try:
             return Replicas(model, optimizer, device, seed, is_stopping)

@@ -1,18 +1,20 @@
-"""A replica of the model on every core: each works on its own rows of a batch.
+"""One replica of the model per core. Each replica computes its own rows of a batch.
 
     engine = Replicas(model, optimizer, device, seed=1337)     # device.replicas of them
     loss = engine.backward(batches, step)
     norm = engine.update(grad_clip=1.0)
     engine.close()
 
-PyTorch splits every single operation among the cores, which then wait for each other several
-hundred times per update. Replicas wait for each other three times: when the gradients are computed,
-when they are added up, and when the weights have changed. Replica 0 is this process. The others are
-forked from it, so they do not compete for Python's lock; weights, gradients and optimizer state are
-in shared memory. Sums have a fixed order: the same run ends in the same bits.
+PyTorch splits every single operation among the cores, so the cores wait for each other several
+hundred times per update. Replicas wait for each other three times per update: when the gradients
+are computed, when they are added up, and when the weights have changed. Replica 0 is this process.
+The others are forked from it, so that they do not compete for Python's global lock. Weights,
+gradients and optimizer state are in shared memory. Sums are computed in a fixed order, so a run is
+reproducible bit for bit.
 
-A replica that has ended, was stopped or hangs is not waited for longer than equal work can take.
-Then every call raises `ReplicaLost`; weights and generator are as the last whole update left them.
+Replicas do equal work, so one that takes much longer than replica 0 has ended, is stopped or hangs.
+Then every call raises `ReplicaLost`, and the weights and the random generator are as they were
+after the last complete update.
 """
 
 import mmap
@@ -33,16 +35,18 @@ from stepglass.train.optimizer import split_optimizer
 
 ReplicaRows = list[tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]]
 
-# Replicas do equal work: one that is not done long after replica 0 will never be.
-WITHIN_S, WITHIN_TIMES = 60.0, 20  # the least wait, and a multiple of what replica 0 took
-COMPILE_WITHIN_S = 1800.0  # one may find in a cache what another has to compile
-GRACE_S, LONGEST_GRACE_S = 5.0, 30.0  # for as long as replica 0 took, once the run is to stop
+# The longest wait for a replica: 60 seconds, or 20 times the time that replica 0 took if that is
+# longer. Replicas do equal work, so a replica that is not done by then never will be.
+WITHIN_S, WITHIN_TIMES = 60.0, 20
+COMPILE_WITHIN_S = 1800.0  # one replica may have to compile what another finds in a cache
+# Once the run is asked to stop: the time that replica 0 took, but within these limits.
+GRACE_S, LONGEST_GRACE_S = 5.0, 30.0
 
-UNTOUCHED, BEGUN, DONE = range(3)  # how far a replica is with its part of an update
+UNTOUCHED, BEGUN, DONE = range(3)  # the progress of a replica's part of an update
 
 
 class Replicas(Engine):
-    """All replicas, seen from replica 0."""
+    """The engine in replica 0, which controls all replicas."""
 
     def __init__(
         self,
@@ -52,7 +56,7 @@ class Replicas(Engine):
         seed: int = 0,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Nobody waits long for a replica once the run `is_stopping`."""
+        """Once `is_stopping` returns True, waits for replicas are short."""
         super().__init__(model, optimizer, device)
         self._seed, self._is_stopping = seed, is_stopping
         share_memory(model, optimizer)
@@ -67,7 +71,7 @@ class Replicas(Engine):
         ]
         self._helpers: list[Helper] = []
         self._lost: ReplicaLost | None = None
-        self._generator: Tensor | None = None  # as it was before an update that is not done yet
+        self._generator: Tensor | None = None  # the generator's state before the current update
         self._to_compile: set[str] = set()
         try:
             for replica in self._replicas[1:]:
@@ -75,7 +79,7 @@ class Replicas(Engine):
         except BaseException:
             self.close()
             raise
-        torch.set_num_threads(1)  # the other cores are taken
+        torch.set_num_threads(1)  # the helpers use the other cores
 
     def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
         self._generator = torch.get_rng_state()
@@ -109,12 +113,12 @@ class Replicas(Engine):
         self.update(grad_clip)
 
     def discard_gradients(self) -> None:
-        """Every backward pass begins with gradients of zero."""
+        """Nothing to do: every backward pass starts with zero gradients."""
 
     def close(self) -> None:
-        """End the helpers, and give this process its threads back."""
+        """End the helpers, and let this process use all threads again."""
         for helper in self._helpers:
-            helper.hang_up()  # all of them, so that they end side by side
+            helper.hang_up()  # all of them first, so that they end at the same time
         for helper in self._helpers:
             helper.close()
         torch.set_num_threads(self._threads)
@@ -124,18 +128,19 @@ class Replicas(Engine):
         return list(zip(*parts, strict=True))
 
     def _all_do(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Every replica does its part, which changes no weights."""
+        """Call a method that changes no weights on every replica, and return the results."""
         results = self._ask(name, work)
         if self._lost is not None and self._generator is not None:
-            torch.set_rng_state(self._generator)  # the update under way will begin again
+            torch.set_rng_state(self._generator)  # a resumed run will repeat this update
         for result in results:
             if isinstance(result, Exception):
                 raise result
         return results
 
     def _update_all(self, arguments: tuple[Any, ...]) -> None:
-        """Every replica changes its part of the weights. Where one is lost that had not begun, its
-        part is done in its place: the update is whole, and the loss is the next call's to raise.
+        """Let every replica change its part of the weights. If a replica was lost before it began,
+        this process does its part, so that the update is complete. The next call then raises
+        `ReplicaLost`.
         """
         results = self._ask("update", [arguments] * len(self._replicas))
         for replica, result in zip(self._replicas, results, strict=True):
@@ -149,8 +154,8 @@ class Replicas(Engine):
                 raise result
 
     def _ask(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What every replica returns, or why it does not. Waits for all of them, whatever has
-        happened to one."""
+        """Call a method on every replica, and return each result or the exception. Waits for all
+        replicas, even if one is lost."""
         if self._lost is not None:
             raise self._lost
         for helper, arguments in zip(self._helpers, work[1:], strict=True):
@@ -167,14 +172,14 @@ class Replicas(Engine):
         return results + theirs
 
     def _patience(self, name: str, own_s: float) -> Patience:
-        """With helpers, where replica 0 took some seconds for its own part."""
+        """How long to wait for the helpers, given the seconds that replica 0 took."""
         least = COMPILE_WITHIN_S if name in self._to_compile else WITHIN_S
         grace_s = min(max(GRACE_S, own_s), LONGEST_GRACE_S)
         return Patience(max(least, WITHIN_TIMES * own_s), grace_s, self._is_stopping)
 
 
 class Replica:
-    """One replica: it has all weights, and updates a part of them."""
+    """One replica. It uses all weights, and updates one part of them."""
 
     def __init__(
         self,
@@ -186,10 +191,10 @@ class Replica:
         device: Device,
     ) -> None:
         self.number = number
-        self._progress = progress  # a byte for each replica, seen by all
+        self._progress = progress  # shared memory: one byte per replica
         self._plain_model = self._model = model
         self._part, self._device = parts[number], device
-        # All gradients of a replica are one tensor, those of a part side by side in it.
+        # All gradients of a replica are in one flat tensor, ordered by part.
         in_order = [list(part.parameters()) for part in parts]
         self._parameters = [p for part in in_order for p in part]
         self._gradient = gradients[number]
@@ -200,8 +205,8 @@ class Replica:
         self._sums = pieces(self._sum, in_order[number])
 
     def backward(self, batches: ReplicaRows, rows_of_all: int, seed: tuple[int, ...]) -> float:
-        """The gradients of this replica's rows. Returns their share of the loss."""
-        if self.number > 0:  # replica 0 draws from the generator that checkpoints keep
+        """Compute the gradients of this replica's rows. Returns their share of the loss."""
+        if self.number > 0:  # replica 0 uses the generator that checkpoints save
             mixed = np.random.SeedSequence((*seed, self.number))
             torch.default_generator.manual_seed(int(mixed.generate_state(1)[0]))
         self._gradient.zero_()
@@ -219,8 +224,9 @@ class Replica:
 
     def compile(self, does_compile: bool) -> None:
         if does_compile and self.number > 0:
-            # Threads that an earlier run of this process compiled with are not here after a fork.
-            from torch._inductor.async_compile import AsyncCompile  # noqa: PLC0415  a second
+            # A fork does not copy the compiler threads that an earlier run may have started, so the
+            # pool must be made again.
+            from torch._inductor.async_compile import AsyncCompile  # noqa: PLC0415  takes a second
 
             AsyncCompile.pool.cache_clear()
         plain = self._plain_model
@@ -246,8 +252,9 @@ class Replica:
 
     @property
     def progress(self) -> int:
-        """How far it is with its part of an update: an update is torn by a part that is begun and
-        will not be done. Others see it too, after its process has ended."""
+        """The progress of this replica's part of an update. If it is lost after it has begun, the
+        update is left half done. The value is in shared memory, so the other replicas can read it
+        after this process has ended."""
         return self._progress[self.number]
 
     @progress.setter
@@ -262,11 +269,11 @@ class Replica:
         return window_losses(self._model, x, y, self._device).numpy()
 
 
-# -- memory that all replicas see ---------------------------------------------------------------
+# -- shared memory ------------------------------------------------------------------------------
 
 
 def share_memory(model: nn.Module, optimizer: MuonAdamW) -> None:
-    """Move weights and optimizer state to memory that helpers can change."""
+    """Move weights and optimizer state to memory that is shared with the helpers."""
     for parameter in model.parameters():
         parameter.data = shared(parameter.data)
     for remembered in optimizer.state.values():
@@ -281,7 +288,7 @@ def pieces(flat: Tensor, parameters: list[Tensor]) -> list[Tensor]:
 
 
 def shared(source: Tensor) -> Tensor:
-    """A copy of a tensor that processes forked from this one have in common with it."""
-    pages = mmap.mmap(-1, max(source.nbytes, 1))  # no file: a container's /dev/shm may be small
+    """A copy of a tensor in memory that is shared with processes forked from this one."""
+    pages = mmap.mmap(-1, max(source.nbytes, 1))  # not a file: /dev/shm of a container may be small
     target = torch.frombuffer(pages, dtype=source.dtype, count=source.numel())
     return target.view(source.shape).copy_(source)

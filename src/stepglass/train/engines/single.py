@@ -1,4 +1,4 @@
-"""One model on one device: what nanoGPT does, in the same order."""
+"""One model on one device. It does the same as nanoGPT, in the same order."""
 
 import torch
 from torch import Tensor, nn
@@ -52,7 +52,7 @@ class SingleEngine(Engine):
         self._forward = torch.compile(self.model) if does_compile else self.model  # type: ignore[assignment]
 
     def rehearse_update(self, grad_clip: float) -> None:
-        # The scaler is left out: it would count.
+        # Without the scaler: it would count this update and change the loss scale.
         for parameter in self.model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         if grad_clip > 0:

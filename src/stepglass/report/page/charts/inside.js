@@ -1,4 +1,4 @@
-// Inside the step: learning rate, gradient norm and memory.
+// Values of the training step: learning rate, gradient norm and memory.
 
 const lrChart = curve({
   id: "lr", section: "inside", values: "lr", color: "blue", format: rate, tick, fromZero: true,

@@ -1,4 +1,4 @@
-// Training and validation loss: the raw curve, the smoothed one, and evaluations with their error.
+// Training and validation loss: the raw and smoothed curves, and evaluations with their errors.
 
 const lossChart = {
   id: "loss",
@@ -12,7 +12,7 @@ const lossChart = {
     : [legendEntry("blue", say("page-train")), legendEntry("orange", say("page-val"))]),
   lines: (view) => segmentsOf(view).flatMap((segment) => lossLines(view, segment)),
   marks: (view, chart, pen, done) => {
-    if (done) return; // rows alone change none of them
+    if (done) return; // new rows do not change the marks
     for (const segment of segmentsOf(view)) lossBand(view, segment, chart, pen);
     for (const segment of segmentsOf(view)) bestMark(view, segment, chart, pen);
   },
@@ -68,7 +68,7 @@ function nearestEval(line, at, reach) {
   return best?.evaluation ?? null;
 }
 
-// The standard error of the validation loss.
+// Draws the standard error of the validation loss.
 function lossBand(view, segment, chart, pen) {
   const { evals, x, y } = evalLine(view, segment);
   const known = evals.map((_, i) => i).filter((i) => evals[i][2]);
@@ -84,7 +84,7 @@ function lossBand(view, segment, chart, pen) {
   pen.globalAlpha = 1;
 }
 
-// A ring around the best evaluation, with its numbers.
+// Draws a ring around the best evaluation, with its numbers.
 function bestMark(view, segment, chart, pen) {
   const best = segment.run.part(segment)?.best;
   if (!best || strength(segment) < 1 || !segment.shownEvals.some(([iter]) => iter === best.iter)) return;

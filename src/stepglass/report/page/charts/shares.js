@@ -1,10 +1,10 @@
-// Where the time went along the run: the share of each phase, in bins of the axis.
+// How the time was spent during the run: the share of each phase, in bins of the axis.
 
-const SHARES_MS = 30_000; // between two drawings while rows come
+const SHARES_MS = 30_000; // between two redraws while new rows come
 const MOST_BINS = 160;
 
 class SharesChart extends Chart {
-  // All bins change with every row: they are drawn again now and then.
+  // Every row changes all bins, so they are redrawn only from time to time.
   grow() {
     const isDue = performance.now() - (this.drawnAt ?? 0) > SHARES_MS;
     if (this.isDue || isDue || this.element.hidden) this.ask();
@@ -14,7 +14,7 @@ class SharesChart extends Chart {
     [this.low, this.high] = [0, 100];
   }
 
-  drawLine() {} // the lines only say where there are rows
+  drawLine() {} // not drawn: the lines only define where there are rows
 
   // Time by phase in each bin.
   count() {
@@ -49,7 +49,7 @@ class SharesChart extends Chart {
   }
 }
 
-// A log that prints every tenth iteration: the nine before it were steps as well.
+// How many steps a row represents. If a log prints every tenth iteration, it is ten.
 function stepsPerRow(segment) {
   const [iters, numbers] = [segment.column("iter"), segment.column("num")];
   return (row) => (row ? Math.max(1, (iters[row] - iters[row - 1]) / (numbers?.[row] ?? 1)) : 1);

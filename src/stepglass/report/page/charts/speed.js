@@ -18,7 +18,7 @@ function tokensPerSecond(segment) {
   return segment.derive("tokens", () => perStep(segment, 1000 * tokens));
 }
 
-// Work per time of the training step alone, row by row.
+// Work divided by the time of the training step alone, for each row.
 function perStep(segment, work) {
   const steps = segment.column("step_ms") ?? segment.column("phase:step") ?? segment.column("time_ms");
   const result = new Float32Array(segment.count);
@@ -26,7 +26,7 @@ function perStep(segment, work) {
   return result;
 }
 
-// MFU of the step alone, against the device that ran, where that is known.
+// MFU of the step alone, relative to the peak of the device that ran, if that is known.
 function cleanMfu(segment) {
   const figures = segment.run.part(segment)?.mfu;
   if (!figures?.work) return segment.column("mfu");
@@ -36,7 +36,7 @@ function cleanMfu(segment) {
   return segment.derive("mfu", () => perStep(segment, scale * figures.work));
 }
 
-// MFU of an ordinary step, with the peak it is measured against.
+// MFU of an ordinary step, with the peak that it divides by.
 function mfuCaption(run) {
   const part = run.story?.parts.at(-1);
   const value = part?.mfu.corrected ?? part?.mfu.clean;

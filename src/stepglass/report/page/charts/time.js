@@ -1,4 +1,4 @@
-// Time per iteration. A slow one gets a dot in the colour of what it was spent on.
+// Time per iteration. A slow iteration has a dot in the colour of its cause.
 
 const SLOW = 1.5; // times an ordinary iteration
 
@@ -30,7 +30,7 @@ const timeChart = {
   },
 };
 
-// How long an ordinary iteration takes.
+// The time of an ordinary iteration.
 function normalMs(segment) {
   return segment.run.part(segment)?.normal_ms ?? null;
 }
@@ -39,12 +39,12 @@ function stalls(segment) {
   return segment.derive("stalls", () => new Set(segment.run.part(segment)?.stalls ?? []));
 }
 
-// What each phase took of a row: [phase, ms].
+// The time of each phase of a row: [phase, ms].
 function phaseTimes(segment, row) {
   return segment.phases.map((column) => [column.slice(PHASE.length), segment.column(column)[row]]);
 }
 
-// Why an iteration was slow: [phase, ms], the longest first; nothing for an ordinary one.
+// The causes of a slow iteration: [phase, ms], the longest first. Empty for an ordinary iteration.
 function causes(segment, row) {
   const normal = normalMs(segment);
   const time = segment.column("time_ms")?.[row];
@@ -62,7 +62,7 @@ function causes(segment, row) {
   return found.sort((a, b) => b[1] - a[1]);
 }
 
-// The slowest iteration around a place that is slow for a reason.
+// The slowest iteration near a position that has a known cause.
 function spikeNear(view, at, reach) {
   let best = null;
   for (const segment of segmentsOf(view)) {
@@ -95,7 +95,7 @@ function timeLines(segment, row) {
   return lines;
 }
 
-// A small triangle for each evaluation and checkpoint, slow or not.
+// Draws a small triangle for each evaluation and checkpoint, slow or not.
 function boundaries(view, segment, chart, pen) {
   const [from, to] = chart.range;
   const bottom = MARGIN.top + chart.plotHeight;
@@ -116,7 +116,7 @@ function boundaries(view, segment, chart, pen) {
   for (const [iter] of few(segment.evals)) triangle(iter, phaseColor("eval"), 7);
 }
 
-// A dot for the slowest of the slow iterations in each column of pixels, from a row on.
+// Draws a dot for the slowest of the slow iterations in each column of pixels, from row `first` on.
 function spikes(view, segment, chart, pen, first) {
   const [x, times] = [segment.x(view.axis), segment.column("time_ms")];
   const [from, to] = chart.range;
