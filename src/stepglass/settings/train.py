@@ -217,8 +217,8 @@ class TrainConfig(Config):
             )
         if self.model == "modern" and self.n_embd // self.n_head % 2:
             raise ConfigError(
-                f"model=modern rotates pairs of dimensions: n_embd={self.n_embd} over n_head={self.n_head} must be "
-                f"even; change one of them"
+                f"model=modern rotates pairs of dimensions: n_embd={self.n_embd} over "
+                f"n_head={self.n_head} must be even; change one of them"
             )
         if self.model == "modern" and self.n_head % (self.n_kv_head or self.n_head):
             raise ConfigError(
