@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 TEST_PROCESSES ?= 3
 
+# Every test process would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: train test browser test-gpt2 torture fuzz lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample

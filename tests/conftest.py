@@ -13,15 +13,25 @@ from processes import ForkServer
 # files that try a great many cases.
 SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left", "short_patience"}
 TESTS = Path(__file__).parent
+# Modules that tests share have no doctests; the fork server's imports take seconds.
+collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
     "bench/test_bench.py",
     "checkpoint/test_crash.py",
+    "data/test_prepare.py",
+    "explain/test_explain_nanogpt.py",
+    "files/test_hostile_files.py",
     "logs/test_fast_reading.py",
     "logs/test_long_logs.py",
     "run_dir/test_foreign_files.py",
     "test_process.py",
     "train/test_console.py",
+    "train/test_replicas.py",
+    "train/test_resume.py",
     "watch/test_beside.py",
+    "watch/test_bounded_protocol.py",
+    "watch/test_event_stream.py",
+    "watch/test_guard.py",
     "watch/test_watch_command.py",
 }
 

@@ -389,6 +389,7 @@ def test_prepared_data_is_not_text_for_another_data_set():
     assert json.loads(Path("data/books/meta.json").read_text())["source"]["documents"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -417,6 +418,7 @@ def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
     assert Path("out/config.json").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tokenizer",
     [
@@ -443,6 +445,7 @@ def shape_of(checkpoint: Path) -> dict[str, Any]:
     return dict(state["model_config"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -473,6 +476,7 @@ def test_a_forged_shape_is_refused_before_anything_is_allocated(changes, capsys)
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values"),
     [

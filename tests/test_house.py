@@ -7,6 +7,7 @@ made-up source shows that it can fail.
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,15 @@ def read(root: Path, *patterns: str) -> Sources:
     }
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def python(sources: Sources) -> Iterator[tuple[str, ast.Module]]:
     for path, text in sources.items():
         if path.endswith(".py"):
-            yield path, ast.parse(text)
+            yield path, parsed(text)
 
 
 def functions(sources: Sources) -> Iterator[tuple[str, Function]]:

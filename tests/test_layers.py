@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,16 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def import_statements(path: Path) -> list[ast.ImportFrom]:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [node for node in nodes if isinstance(node, ast.ImportFrom)]
+
+
 def imported(path: Path, known: set[str]) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("stepglass"):
+    for node in import_statements(path):
+        if node.module and node.module.startswith("stepglass"):
             base = node.module.removeprefix("stepglass").removeprefix(".")
             for alias in node.names:
                 full = f"{base}.{alias.name}".removeprefix(".")

@@ -114,6 +114,7 @@ def test_a_foreign_folder_of_the_very_name_that_is_next_is_stepped_over():
     assert save(5).name == "step-00000005-000002"
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_found_before_a_tensor_is_built(monkeypatch):
     path = save()
     monkeypatch.setattr("safetensors.torch.load", None)

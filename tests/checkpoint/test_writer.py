@@ -277,6 +277,7 @@ def test_pinned_checkpoints_are_kept_for_good():
     assert len(kept) <= 3 + 2
 
 
+@pytest.mark.slow
 def test_a_save_that_has_to_wait_says_so(monkeypatch, capsys):
     prepare_tiny()
     slow = threading.Event()

@@ -130,6 +130,7 @@ def test_every_limit_of_a_format_has_its_words(reader):
     assert {f"cannot-{limit}" for limit in reader.format.limits} <= set(messages("en"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 1_234_567])
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_sentence_reads_as_fluents_own_runtime_has_it(lang, count):
@@ -252,6 +253,7 @@ def test_a_run_directory_is_explained_by_its_log(capsys):
     jsonschema.validate(result, SCHEMA)
 
 
+@pytest.mark.slow
 def test_training_ends_with_what_stands_out(capsys):
     prepare_tiny()
     train_tiny(max_iters=60, eval_interval=2, eval_iters=20)

@@ -245,6 +245,7 @@ def test_a_long_log_is_thinned_but_keeps_every_spike_and_all_sums():
     assert set(np.diff(ordinary)) == {ordinary[1] - ordinary[0]}, "evenly"
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_log():
     """A log four times as long may not need more than a fraction more."""
 
@@ -349,6 +350,7 @@ def test_a_file_that_never_becomes_a_log_is_not_held_in_memory(monkeypatch):
     assert len(intake._waiting) <= 1100
 
 
+@pytest.mark.slow
 def test_the_last_finite_loss_is_the_one_before_the_first_that_is_none():
     run = Run(num_iters=60_000, eval_interval=100_000, losses={50: "nan"})
     segment = read(run.text).segments[0]

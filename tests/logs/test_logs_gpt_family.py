@@ -147,6 +147,7 @@ def test_no_time_of_an_iteration_holds_an_evaluation(reader: type[Reader]) -> No
     assert not reader().format.time_holds_eval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_takes_any_line_without_a_fault(reader: type[Reader]) -> None:
     lines = [line for some in LINES.values() for line in some]

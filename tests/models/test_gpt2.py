@@ -116,6 +116,7 @@ def test_gpt2_small_has_124m_parameters():
     assert config.num_params() == 124_439_808
 
 
+@pytest.mark.slow
 def test_flops_formula_agrees_with_torchs_counter():
     net = model(n_embd=128, n_layer=4, block_size=64)
     idx = torch.randint(65, (2, 64))

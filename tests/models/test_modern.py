@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-import transformers
+from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -26,13 +26,16 @@ def with_opinions(net: Modern) -> Modern:
     return net
 
 
-def qwen3_of(net: Modern) -> transformers.Qwen3ForCausalLM:
+def qwen3_of(net: Modern) -> nn.Module:
+    import transformers  # noqa: PLC0415  it takes seconds, and one test needs it
+
     config = transformers.Qwen3Config(**qwen3_config(net.config))
     other = transformers.Qwen3ForCausalLM(config).eval()
     other.load_state_dict(qwen3_weights(net), strict=True)
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", SHAPES)
 def test_logits_are_those_of_transformers_qwen3(changes):
     net = with_opinions(model(**changes))
@@ -44,6 +47,7 @@ def test_logits_are_those_of_transformers_qwen3(changes):
     assert loss.item() == pytest.approx(F.cross_entropy(expected.flatten(0, 1), idx.flatten()))
 
 
+@pytest.mark.slow
 def test_a_head_in_the_wrong_place_would_be_noticed(monkeypatch):
     net = with_opinions(model())
     swapped = qwen3_weights(net)
@@ -163,6 +167,7 @@ def test_operations_by_hand_equal_their_formulas(name, monkeypatch):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_gradients_by_hand_are_the_slopes_of_the_values(name):
     function, inputs = OPERATIONS[name]

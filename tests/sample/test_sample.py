@@ -27,6 +27,7 @@ def net() -> GPT | Modern:
     return model.eval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0, 1.0])
 @pytest.mark.parametrize("prompt_length", [1, 10, 16, 50])
 def test_cache_changes_nothing_but_the_speed_beyond_the_window_too(temperature, prompt_length):

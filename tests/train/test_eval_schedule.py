@@ -38,6 +38,7 @@ def run(plan: EvalSchedule, iter_ms: float, eval_ms: float) -> tuple[list[int], 
     return steps, spent / (spent + plan.max_iters * iter_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("tokens", [500, 40_000, 1_000_000])
 @pytest.mark.parametrize("max_iters", [100, 1200, 5000, 40_000])
@@ -103,6 +104,7 @@ def test_a_run_with_defaults_evaluates_at_the_end_at_least(capsys):
 # -- the target ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_target_ends_the_run_at_the_first_evaluation_that_reaches_it(capsys):
     prepare_tiny()
     settings = {"eval_interval": 1, "max_iters": 50, "lr_decay_iters": 50}

@@ -186,6 +186,7 @@ def test_choices_are_printed_with_reasons_when_nobody_made_them(capsys):
     assert "compile: False: compiling takes about 1m 00s and saves about " in out
 
 
+@pytest.mark.slow
 def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
     def broken(model):
         def fail(*args, **kwargs):
@@ -203,6 +204,7 @@ def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
     assert [r["loss"] for r in records("iter")] == [r["loss"] for r in records("iter", "plain")]
 
 
+@pytest.mark.slow
 def test_what_a_failed_compile_has_left_is_not_kept_for_the_run(monkeypatch):
     left = []
 
@@ -501,6 +503,7 @@ def test_a_peak_that_was_measured_too_low_is_measured_again(monkeypatch, capsys)
     assert all(0 < share < 1 for share in shares[3:])
 
 
+@pytest.mark.slow
 def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
     Path("plays.txt").write_text("Enter HAMLET, reading. " * 100)
     monkeypatch.setitem(
@@ -517,6 +520,7 @@ def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
     assert json.loads(Path("out/config.json").read_text())["recipe"] == "quick"
 
 
+@pytest.mark.slow
 def test_nanogpts_command_line_runs_word_for_word(capsys):
     Path("config").mkdir()
     Path("config/train_shakespeare_char.py").write_text(

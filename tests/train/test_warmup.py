@@ -25,6 +25,7 @@ def state_of(run):
     return stored, run.engine.state()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 @pytest.mark.parametrize("grad_clip", [0.0, 1.0])
