@@ -208,7 +208,8 @@ PATH = re.compile(r"`([\w./*]+/[\w.*]*|[\w*]+\.(?:py|js|ftl|md|toml))`")
 
 
 def test_every_file_that_contributing_names_is_there():
-    named = [path for path in PATH.findall(CONTRIBUTING) if not re.search(r"NAME|ROOM|CODE", path)]
+    other = r"NAME|ROOM|CODE|^artifacts/"  # placeholders, and what the tests themselves write
+    named = [path for path in PATH.findall(CONTRIBUTING) if not re.search(other, path)]
     assert len(named) > 40
     for path in named:
         assert any(list(place.glob(path)) for place in PLACES), path
