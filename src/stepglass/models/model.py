@@ -3,6 +3,7 @@
 To add a model, write one file with its own `Shape` and `Model`, and add one line to `registry.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +17,7 @@ from stepglass.units import shown
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class Shape(ABC):
     """The shape of a model. The shape and the weights are enough to rebuild the model."""
 
     name: ClassVar[str]  # of the model, in settings and checkpoints
@@ -44,14 +45,14 @@ class Shape:
         """The number of key and value heads."""
         return self.n_head
 
+    @abstractmethod
     def num_params(self) -> int:
         """The number of parameters, computed without building the model. A tied head counts
         once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def num_looked_up(self) -> int:
         """The number of parameters in tables that are only looked up, not multiplied."""
-        raise NotImplementedError
 
     def num_params_shown(self) -> int:
         """The number of parameters that a run prints."""
@@ -67,7 +68,7 @@ class Shape:
         )
 
 
-class Model(nn.Module):
+class Model(nn.Module, ABC):
     """A model. It does not handle devices, precision, compilation or several processes: other code
     does that.
 
@@ -79,14 +80,14 @@ class Model(nn.Module):
     config: Shape
     lm_head: nn.Linear
 
+    @abstractmethod
     def joined_rows(self, name: str) -> dict[str, int]:
         """The matrices that are joined in one parameter, with their numbers of rows. Empty for
         parameters that are not joined."""
-        raise NotImplementedError
 
+    @abstractmethod
     def token_decoder(self, cache: KVCache) -> Callable[[int], Tensor]:
         """A function that reads one token and returns the logits (1, V) of the next."""
-        raise NotImplementedError
 
     def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
         """An empty cache for one sequence of this model."""

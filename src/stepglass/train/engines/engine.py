@@ -89,9 +89,8 @@ class Engine(ABC):
         if snapshot.state["scaler"]:
             self._scaler.load_state_dict(snapshot.state["scaler"])
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  an engine that starts nothing has nothing to end
         """End the processes that the engine has started."""
-        return
 
 
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
