@@ -88,13 +88,14 @@ def test_make_train_prepares_trains_and_samples(tmp_path):
     assert "\nROMEO:" in done.stdout
 
 
-def test_config_reference_is_generated_from_the_settings():
-    page = (ROOT / "docs" / "config.md").read_text()
+@pytest.mark.parametrize("name", ["config", "findings"])
+def test_a_generated_page_is_what_its_script_writes(name):
+    page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
     made = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "config_page.py")],
-        capture_output=True, text=True, check=True,
+        [sys.executable, str(ROOT / "docs" / f"{name}_page.py")],
+        capture_output=True, encoding="utf-8", check=True,
     )  # fmt: skip
-    assert page == made.stdout, "run: python docs/config_page.py > docs/config.md"
+    assert page == made.stdout, f"run: python docs/{name}_page.py > docs/{name}.md"
 
 
 def test_links_between_pages_lead_somewhere():
@@ -134,9 +135,10 @@ def test_constraints_pin_every_dependency():
     assert "torch==2.13.0\n" in pins
 
 
-def test_the_readme_shows_what_explain_says_today(capsys):
-    sample, shown = re.findall(r"^```\n(iter 4980.*?|train\.log: .*?)^```", README, re.M | re.S)
+def test_the_readme_shows_what_explain_says_today(capsys, monkeypatch):
+    sample, shown = re.findall(r"^```\n(iter 4980.*?|Problem: .*?)^```", README, re.M | re.S)
     Path("train.log").write_text(sample)
+    monkeypatch.setenv("COLUMNS", "96")
     assert main(["explain", "train.log", "--lang=en"]) == 0
     assert capsys.readouterr().out.replace("\u00a0", " ") == shown
 

@@ -75,19 +75,18 @@ def test_the_last_line_is_an_evaluation_and_the_gap_is_overfitting():
     [part] = result.parts
     assert part.timing.normal_ms == pytest.approx(33.225)
     assert causes(result) == {5000: "eval"}
-    assert {"last-line-is-eval", "overfitting", "eval-inside-iteration", "mfu-echo"} == set(
-        found(result)
-    )
+    assert {"overfitting", "eval-inside-iteration", "mfu-echo"} <= set(found(result))
     gap = next(f for f in all_rules.findings(result) if f.rule == "overfitting")
     assert gap.level == "problem"
     assert gap.numbers["gap_loss"] == pytest.approx(1.082)
 
 
-def test_the_advice_for_fewer_spikes_is_to_raise_the_interval():
+def test_no_interval_is_advised_that_leaves_too_few_evaluations():
+    """2500 would keep evaluations at 5 %, but the run of 5000 iterations would have two."""
     finding = next(
         f for f in all_rules.findings(studied(LAST_LINES)) if f.rule == "eval-inside-iteration"
     )
-    assert finding.change == {"eval_interval": 2500}
+    assert finding.change == {}
 
 
 # -- public logs --------------------------------------------------------------------------------
@@ -107,7 +106,7 @@ def test_the_first_nan_is_found_at_its_line_and_the_others_are_its_consequence()
     assert finding.numbers["iter"] == 3010
     assert finding.numbers["line"] == 7
     assert finding.numbers["last_iter"] == 3000
-    assert finding.numbers["faster_percent"] == pytest.approx(7.3, abs=0.3)
+    assert finding.numbers["faster_percent"] is None  # five lines before it are too few to say so
 
 
 @pytest.mark.parametrize("text", [V100, EVERY_OTHER, LAST_LINES], ids=["V100", "PR673", "last"])
@@ -189,7 +188,11 @@ def test_the_ledger_adds_up_to_the_wall_clock(run):
     assert sum(ledger.phases.values()) == pytest.approx(ledger.wall_ms)
     if not run.has_stamps:
         assert ledger.wall_ms == pytest.approx(run.wall_ms, rel=0.02)
-    assert ledger.phases["eval"] == pytest.approx(run.spent["eval"], rel=0.04)
+    if part.timing.save_ms is not None:
+        assert ledger.phases["eval"] == pytest.approx(run.spent["eval"], rel=0.04)
+    else:  # the scatter of the evaluations hides the checkpoints
+        both = sum(ledger.phases.get(name, 0.0) for name in ("eval", "eval+checkpoint"))
+        assert both == pytest.approx(run.spent["eval"] + run.spent["checkpoint"], rel=0.04)
 
 
 @settings(max_examples=100, deadline=None)
@@ -212,7 +215,7 @@ def test_the_clean_mfu_of_a_known_run_is_recovered(run):
 
 
 def test_without_noise_the_phases_are_exact():
-    run = Run(num_iters=101, always_save=False, val_losses=[4, 3, 3.5, 2, 2.5])
+    run = Run(num_iters=176, always_save=False, val_losses=[4, 3, 3.5, 2, 2.5, 1, 1.5])
     timing = studied(run.text).parts[0].timing
     assert timing.normal_ms == pytest.approx(33.0, abs=0.01)
     assert timing.eval_ms == pytest.approx(4400.0, abs=0.02)
@@ -220,6 +223,28 @@ def test_without_noise_the_phases_are_exact():
     assert timing.warmup_ms == pytest.approx(8000.0, abs=0.02)
     assert timing.ledger.basis == "printed"
     assert timing.ledger.wall_ms == pytest.approx(run.wall_ms, abs=2)
+
+
+def test_two_iterations_of_each_kind_are_too_few_to_tell_a_checkpoint_from_an_evaluation():
+    run = Run(num_iters=101, always_save=False, val_losses=[4, 3, 3.5, 2, 2.5])
+    timing = studied(run.text).parts[0].timing
+    assert (timing.eval_ms, timing.save_ms) == (None, None)
+    together = run.spent["checkpoint"] + run.spent["eval"] - 4400  # the first is with the start-up
+    assert timing.ledger.phases["eval+checkpoint"] == pytest.approx(together, abs=1)
+
+
+def test_a_split_that_iteration_0_contradicts_is_not_made():
+    run = Run(num_iters=176, val_losses=[4, 3, 3.5, 2, 2.5, 1, 1.5], warmup_ms=0.0)
+    shorter = re.sub(r"(iter 0: .*) time [\d.]+ms", r"\1 time 900.00ms", run.text)
+    assert studied(run.text).parts[0].timing.eval_ms == pytest.approx(4400, abs=1)
+    assert studied(shorter).parts[0].timing.eval_ms is None
+
+
+def test_lines_that_were_left_out_of_an_excerpt_are_not_estimated():
+    lines = Run(num_iters=400, log_interval=1, eval_interval=1000).lines
+    whole, excerpt = "\n".join(lines[:30]), "\n".join(lines[:15] + lines[300:315])
+    assert studied(whole).parts[0].timing.ledger is not None
+    assert studied(excerpt).parts[0].timing.ledger is None
 
 
 def test_evaluation_and_checkpoint_stay_together_where_nothing_tells_them_apart():
@@ -277,7 +302,7 @@ def test_a_clock_that_starts_after_the_first_evaluation_takes_nothing_from_the_s
 def test_steps_that_are_never_seen_without_an_evaluation_are_not_called_steps():
     run = Run(num_iters=60, eval_interval=1)
     ledger = studied(run.text).parts[0].timing.ledger
-    assert "step" not in ledger.phases
+    assert set(ledger.phases) == {"all"}
 
 
 def test_no_wall_clock_is_claimed_where_evaluations_are_never_timed():

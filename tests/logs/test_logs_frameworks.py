@@ -13,13 +13,14 @@ from stepglass.logs.events import records_of_any_log
 from stepglass.logs.formats.charrnn import CharRNN
 from stepglass.logs.formats.composer import Composer
 from stepglass.logs.formats.gpt2_simple import Gpt2Fork
-from stepglass.logs.formats.huggingface import HFTrainer, trainer_state
+from stepglass.logs.formats.huggingface import HFTrainer
 from stepglass.logs.formats.lightning import LightningBar, MetricsCsv
 from stepglass.logs.formats.mingpt import MinGPT
 from stepglass.logs.formats.mlx import MlxLM
 from stepglass.logs.formats.nemo import NeMo
 from stepglass.logs.formats.run_log_reader import RunLogReader
 from stepglass.logs.formats.stepglass_console import StepglassConsole
+from stepglass.logs.formats.trainer_history import trainer_state
 from stepglass.logs.reader import Reader, Record
 
 READERS: list[type[Reader]] = [
@@ -119,7 +120,6 @@ FOREIGN = [
     "938/938 [==============================] - 3s 3ms/step - loss: 0.2982",
     "Loading checkpoint shards: 100%|██████████| 2/2 [00:01<00:00,  1.02it/s]",
     "Map: 100%|██████████| 1000/1000 [00:00<00:00, 9000.00 examples/s]",
-    "100%|██████████| 200/200 [03:45<00:00,  1.13s/it]",
 ]
 
 
@@ -425,16 +425,17 @@ def test_steps_and_time_come_from_the_training_bar():
         reader.read("Loading checkpoint shards: 100%|██████████| 2/2 [00:01<00:00,  1.02it/s]")
         == []
     )
-    assert reader.read("  5%|▌         | 10/200 [00:11<03:30,  1.11s/it]") == []
+    assert reader.read("  5%|▌         | 10/200 [00:11<03:30,  1.11s/it]") == [{"kind": "start"}]
     [record] = reader.read("{'loss': 2.0, 'learning_rate': 1e-4, 'epoch': 0.05}")
-    assert holds(record, iter=10, max_iters=200, elapsed_s=11.0)
+    assert holds(record, iter=10, max_iters=200, time_ms=1110.0)
     assert reader.read(" 50%|█████     | 5/10 [00:01<00:01,  4.10it/s]") == []  # an evaluation's
     [record] = reader.read("{'eval_loss': 1.9, 'eval_runtime': 2.5, 'epoch': 0.05}")
     assert holds(record, kind="eval", iter=10, time_ms=2500.0)
     [record] = reader.read(
-        " 10%|█         | 20/200 [00:22<03:20,  1.11s/it]{'loss': 1.8, 'learning_rate': 1e-4, 'epoch': 0.1}"
+        " 10%|█         | 30/200 [00:35<03:20,  1.11s/it]{'loss': 1.8, 'learning_rate': 1e-4, 'epoch': 0.1}"
     )
-    assert holds(record, iter=20, loss=1.8, elapsed_s=22.0)
+    # 24 seconds since the dict before, 2.5 of them for the evaluation.
+    assert holds(record, iter=30, loss=1.8, elapsed_s=35.0, time_ms=21500 / 20, window=20)
 
 
 def test_dicts_held_back_behind_a_bar_have_no_step():
@@ -449,7 +450,7 @@ def test_a_dict_printed_twice_is_at_the_same_step():
     reader = HFTrainer()
     reader.read(" 30%|███       | 60/200 [01:00<02:20,  1.00s/it]")
     line = "{'loss': 3.0, 'learning_rate': 1e-4, 'epoch': 0.1}"
-    assert reader.read(line) == reader.read(line)
+    assert reader.read(line)[0]["iter"] == reader.read(line)[0]["iter"] == 60
 
 
 def test_trl_and_swift_add_keys():
@@ -463,7 +464,7 @@ def test_trl_and_swift_add_keys():
         iter=78,
         max_iters=176,
         memory_gib=63.16,
-        rate_per_s=0.011239,
+        time_ms=1000 / 0.011239,
         entropy=1.2,
         num_tokens=150000.0,
         mean_token_accuracy=0.7,
@@ -587,8 +588,15 @@ def test_a_hostile_trainer_state_does_not_raise(history):
 # -- Lightning -----------------------------------------------------------------------------------
 
 
-def test_a_tqdm_bar_gives_iteration_rate_and_loss():
-    first, second, third = (LightningBar().read(line)[0] for line in OWN[LightningBar][:3])
+def last_step(line):
+    """What a log with only this bar tells. A first bar tells no more than that there is one."""
+    reader = LightningBar()
+    assert reader.read(line) == [{"kind": "start"}]
+    return reader.flush()
+
+
+def test_a_tqdm_bar_gives_iteration_loss_and_the_mean_time_since_the_epoch_began():
+    first, second, third = (last_step(line)[0] for line in OWN[LightningBar][:3])
     assert holds(
         first,
         kind="iter",
@@ -597,35 +605,76 @@ def test_a_tqdm_bar_gives_iteration_rate_and_loss():
         epoch_iters=938,
         global_iter=3 * 938 + 307,
         loss=0.198,
-        rate_per_s=289.04,
-        elapsed_s=1.0,
+        time_ms=1000 / 289.04,
+        window=307,
+        elapsed_s=None,  # the epochs before took an unknown time
     )
-    assert holds(second, iter=40, epoch=1, loss=None, rate_per_s=10.84)
-    assert holds(third, iter=4, epoch=0, loss=10.072, rate_per_s=1 / 4.47, elapsed_s=17.0)
+    assert holds(second, iter=40, epoch=1, loss=None, time_ms=1000 / 10.84, window=40)
+    assert holds(third, iter=4, epoch=0, loss=10.072, time_ms=4470.0, window=4, elapsed_s=17.0)
 
 
 def test_a_rich_bar_is_read_too():
-    [record] = LightningBar().read(OWN[LightningBar][3])
-    assert holds(
-        record, iter=232, epoch=4, epoch_iters=291, rate_per_s=7.0, elapsed_s=33.0, loss=0.398
-    )
+    [record] = last_step(OWN[LightningBar][3])
+    assert holds(record, iter=232, epoch=4, epoch_iters=291, loss=0.398)
+    assert holds(record, time_ms=1000 * 33.5 / 232, window=232)  # its rate is of the last steps
+
+
+def times_of(bars):
+    """The time and the window of each step; a bar is `steps, clock, what follows`."""
+    lines = [f"Epoch 0:  1%|▏   | {n}/900 [{clock}<09:00, {rest}]" for n, clock, rest in bars]
+    reader = LightningBar()
+    records = [r for line in lines for r in reader.read(line)] + reader.flush()
+    return [(r["time_ms"], r["window"]) for r in records if r["kind"] == "iter"]
+
+
+def test_a_mean_since_the_epoch_began_is_no_time_of_a_single_step():
+    rest = "{}it/s, v_num=1, loss=2.5"
+    bars = [(1, "00:02", rest.format("0.40")), (2, "00:03", rest.format("0.66"))]
+    bars += [(4, "00:04", rest.format("1.00")), (30, "00:17", rest.format("1.76"))]
+    (first, one), unknown, (third, three), (last, many) = times_of(bars)
+    assert (first, one) == (2500.0, 1)
+    assert unknown == (None, None)  # with two decimals, too coarse for one step
+    assert (third, three) == (pytest.approx(500, rel=0.05), 3)
+    assert (last, many) == (pytest.approx(500, rel=0.05), 26)
+
+
+def test_a_rate_over_the_last_steps_is_used_where_the_clock_is_too_coarse():
+    rest = "10.00it/s, loss=2.5"  # not of Lightning: it shows no v_num
+    bars = [(20, "00:02", rest), (40, "00:04", rest), (640, "01:04", rest)]
+    first, second, third = times_of(bars)
+    assert first == second == (pytest.approx(100), None)
+    assert third == (pytest.approx(100, rel=0.01), 600)
+
+
+def test_a_bar_that_is_cut_off_has_not_lost_its_loss():
+    lines = ["Epoch 0:  28%|██▊  | 5/18 [00:20<00:53,  4.14s/it, loss=9.947, v_num=7]"] * 2
+    reader = LightningBar()
+    found = [
+        r
+        for line in [*lines, "Epoch 0:  33%|███▎ | 6/18 [00:23<00:47,  3"]
+        for r in reader.read(line)
+    ]
+    assert [r["iter"] for r in found + reader.flush() if r["kind"] == "iter"] == [5]
 
 
 def test_a_bar_drawn_again_is_the_same_iteration():
     reader = LightningBar()
     line = OWN[LightningBar][0]
-    assert len(reader.read(line)) == 1
+    assert reader.read(line) == [{"kind": "start"}]
+    [record] = reader.read(line.replace("loss=0.198", "loss=0.177"))
+    assert holds(record, kind="iter", loss=0.177)  # first it is drawn with the loss before
     assert reader.read(line) == []
     assert reader.read("Epoch 4:   0%|          | 0/938 [00:00<?, ?it/s]") == []
+    assert reader.flush() == []
 
 
 def test_a_validation_loss_on_the_bar_is_an_evaluation_once():
     reader = LightningBar()
     bar = "Epoch 1:  {n}%|█    | {n}/100 [00:0{n}<00:09, 10.0it/s, v_num=0, train_loss_step=2.{n}, val_loss=2.5, train_loss_epoch=9.0]"
-    first, second = reader.read(bar.format(n=1)), reader.read(bar.format(n=2))
-    assert [r["kind"] for r in first + second] == ["iter", "eval", "iter"]
+    start, first = reader.read(bar.format(n=1)), reader.read(bar.format(n=2))
+    assert [r["kind"] for r in start + first + reader.flush()] == ["start", "iter", "eval", "iter"]
     assert holds(first[0], loss=2.1)
-    assert holds(first[1], val_loss=2.5, epoch=1)
+    assert holds(first[1], val_loss=2.5, epoch=1, iter=101)
 
 
 def test_validation_bars_are_no_iterations():
@@ -730,7 +779,8 @@ BLOCKS = """
 
 
 def test_a_composer_block_is_an_iteration_with_hours_made_milliseconds():
-    first, books, second, more_books, evaluation = read(Composer(), BLOCKS)
+    records = [record for record in read(Composer(), BLOCKS) if record != {"kind": "start"}]
+    first, books, second, more_books, evaluation = records
     assert holds(
         first,
         kind="iter",
@@ -754,10 +804,17 @@ def test_a_composer_block_is_an_iteration_with_hours_made_milliseconds():
     assert holds(evaluation, kind="eval", iter=2, val_loss=3.25)
 
 
+def test_a_composer_block_may_be_one_line():
+    reader = Composer()
+    reader.read("[batch=10/40]:   Train loss/train/total: 2.0366    Train time/train: 0.0100")
+    [record, _] = reader.flush()
+    assert holds(record, iter=10, max_iters=40, loss=2.0366, train_ms=36000.0)
+
+
 def test_the_last_block_waits_for_flush():
     reader = Composer()
-    for line in ("[epoch=1][batch=3/10]:", "Train loss/train/total: nan"):
-        assert reader.read(line) == []
+    assert reader.read("[epoch=1][batch=3/10]:") == [{"kind": "start"}]
+    assert reader.read("Train loss/train/total: nan") == []
     [record] = reader.flush()
     assert math.isnan(record["loss"])
     assert holds(record, iter=3, epoch=1, epoch_iters=10)
@@ -837,7 +894,7 @@ def test_nemo_repeats_a_validation_loss_that_counts_once():
         record,
         kind="iter",
         iter=120,
-        max_iters=149,
+        max_iters=150,
         epoch=0,
         lr=3e-5,
         loss=1.233,

@@ -186,6 +186,7 @@ def test_nanochat_reads_the_first_generation() -> None:
             "tok_s": 594.0,
             "mfu": 13.44,
             "total_min": 971.74,
+            "elapsed_s": pytest.approx(58304.4),
             "max_iters": 21400,
         }
     ]
@@ -206,6 +207,7 @@ def test_nanochat_reads_the_grad_norm_of_the_second_generation() -> None:
             "tok_s": 529000.0,
             "mfu": 48.0,
             "total_min": 1.5,
+            "elapsed_s": pytest.approx(90.0),
             "max_iters": 21400,
         }
     ]
@@ -246,6 +248,7 @@ def test_nanochat_says_unknown_mfu_as_none() -> None:
             "tok_s": 6134.0,
             "mfu": None,
             "total_min": 13.84,
+            "elapsed_s": pytest.approx(830.4),
             "max_iters": 10000,
         }
     ]
@@ -266,6 +269,7 @@ def test_nanochat_reads_bf16_mfu_as_mfu() -> None:
             "tok_s": 8555.0,
             "mfu": 4.03,
             "total_min": 63.01,
+            "elapsed_s": pytest.approx(3780.6),
             "max_iters": 182414,
         }
     ]
@@ -362,8 +366,9 @@ def test_nanochat_reads_its_warnings() -> None:
         "Using PyTorch SDPA fallback"
     )
     assert Nanochat().read(peak) == [{"kind": "event", "name": "unknown-peak", "detail": peak}]
-    assert Nanochat().read(slow) == [{"kind": "event", "name": "slow-attention", "detail": slow}]
-    assert Nanochat().read(dtype) == [{"kind": "event", "name": "slow-attention", "detail": dtype}]
+    # SDPA is fused attention too: this is no slow attention.
+    assert Nanochat().read(slow) == [{"kind": "start", "attention": "PyTorch SDPA"}]
+    assert Nanochat().read(dtype) == [{"kind": "start", "attention": "PyTorch SDPA"}]
     assert Nanochat().read("✓ Using Flash Attention 3: efficient, new and awesome.") == []
 
 
@@ -400,6 +405,7 @@ def test_modded_takes_a_steps_time_as_a_difference() -> None:
             "loss": 10.9184,
             "time_ms": 74416.0,
             "train_time_ms": 74701.0,
+            "window": 1,
             "max_iters": 6200,
         }
     ]
@@ -430,8 +436,10 @@ def test_modded_sees_a_zeroing_that_hides_between_two_lines() -> None:
             "kind": "iter",
             "iter": 60,
             "loss": 5.7158,
-            "time_ms": None,
+            "time_ms": 10665 / 50,
             "train_time_ms": 10665.0,
+            "elapsed_s": 10.665,
+            "window": 50,
             "max_iters": 6200,
         }
     ]
@@ -446,6 +454,8 @@ def test_modded_reads_lines_without_a_loss() -> None:
             "loss": None,
             "time_ms": None,
             "train_time_ms": 6997.0,
+            "elapsed_s": 6.997,
+            "window": None,
             "max_iters": 1480,
         }
     ]
@@ -461,6 +471,8 @@ def test_modded_reads_the_clock_that_starts_at_step_0() -> None:
             "loss": None,
             "time_ms": 70.0,
             "train_time_ms": 70.0,
+            "elapsed_s": 0.07,
+            "window": 1,
             "max_iters": 1770,
         }
     ]
@@ -476,6 +488,8 @@ def test_modded_reads_the_newest_generation_to_its_end() -> None:
             "loss": None,
             "time_ms": 32.65,
             "train_time_ms": 1959.0,
+            "elapsed_s": 1.959,
+            "window": 60,
             "max_iters": 1390,
         }
     ]
@@ -485,6 +499,7 @@ def test_modded_reads_the_newest_generation_to_its_end() -> None:
             "iter": 1390,
             "val_loss": 3.2821,
             "train_time_ms": 80694.0,
+            "elapsed_s": 80.694,
             "max_iters": 1390,
         }
     ]
@@ -506,6 +521,8 @@ def test_modded_reads_a_clock_in_seconds() -> None:
             "loss": None,
             "time_ms": 480.1875,
             "train_time_ms": 7683.0,
+            "elapsed_s": 7.683,
+            "window": 16,
             "max_iters": 4875,
         }
     ]
@@ -515,6 +532,7 @@ def test_modded_reads_a_clock_in_seconds() -> None:
             "iter": 2125,
             "val_loss": 3.42888,
             "train_time_ms": 316910.0,
+            "elapsed_s": 316.91,
             "max_iters": 3350,
         }
     ]
@@ -753,6 +771,7 @@ def test_llmc_reads_checkpoint_and_end() -> None:
 
 def test_litgpt_reads_the_present_generation() -> None:
     assert LitGPT().read(LINES["litgpt"][0]) == [
+        {"kind": "eval", "iter": 3050700, "val_loss": 2.861},
         {
             "kind": "iter",
             "iter": 3050700,
@@ -760,8 +779,7 @@ def test_litgpt_reads_the_present_generation() -> None:
             "time_ms": 112.2,
             "step": 610140,
             "is_update": True,
-            "last_val_loss": 2.861,
-        }
+        },
     ]
 
 
@@ -870,6 +888,7 @@ def test_torchtitan_reads_the_present_generation() -> None:
     assert Torchtitan().read(LINES["torchtitan"][0]) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 14,
             "loss": 3.24405,
             "grad_norm": 0.8319,
@@ -883,6 +902,7 @@ def test_torchtitan_reads_the_present_generation() -> None:
     assert Torchtitan().read(LINES["torchtitan"][1]) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 4,
             "loss": 7.62585,
             "grad_norm": 26.625,
@@ -899,6 +919,7 @@ def test_torchtitan_reads_lines_without_a_grad_norm() -> None:
     assert Torchtitan().read(LINES["torchtitan"][2]) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 200,
             "loss": 6.1384,
             "memory_gib": 49.66,
@@ -911,6 +932,7 @@ def test_torchtitan_reads_lines_without_a_grad_norm() -> None:
     assert Torchtitan().read(LINES["torchtitan"][4]) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 210,
             "loss": 6.0388,
             "memory_gib": 49.66,
@@ -926,6 +948,7 @@ def test_torchtitan_reads_words_per_second() -> None:
     assert Torchtitan().read("step:  1  loss: 10.8423  wps:   1,234  peak_memory: 41.25%") == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 1,
             "loss": 10.8423,
             "tok_s": 1234.0,
@@ -937,6 +960,7 @@ def test_torchtitan_reads_words_per_second() -> None:
     assert Torchtitan().read(line) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 10,
             "loss": 8.5,
             "memory_gib": 12.5,
@@ -954,6 +978,7 @@ def test_torchtitan_says_mfu_not_available_as_none() -> None:
     assert Torchtitan().read(line) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 10,
             "loss": 8.5,
             "memory_gib": 12.5,
@@ -972,6 +997,7 @@ def test_torchtitan_reads_a_fork_that_tells_the_last_step() -> None:
     assert Torchtitan().read(line) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 640,
             "loss": 6.2116,
             "memory_gib": 87.04,
@@ -1132,6 +1158,7 @@ def test_megatron_reads_an_iteration() -> None:
     assert Megatron().read(LINES["megatron"][0]) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 122,
             "loss": 2.50422,
             "time_ms": 86545.2,
@@ -1156,6 +1183,7 @@ def test_megatron_reads_a_fork_in_seconds_with_throughput() -> None:
     assert Megatron().read(line) == [
         {
             "kind": "iter",
+            "is_mean": True,
             "iter": 10,
             "loss": None,
             "time_ms": 35500.0,

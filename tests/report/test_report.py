@@ -162,7 +162,7 @@ def test_the_phases_of_a_nanogpt_log_add_up_to_its_times():
 @pytest.mark.parametrize(
     ("lines", "level", "text"),
     [
-        ("", "good", "No rule found anything"),
+        ("", "good", "No problem found."),
         (OUT_OF_MEMORY, "problem", "out of memory"),
     ],
 )  # fmt: skip

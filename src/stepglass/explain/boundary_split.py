@@ -17,6 +17,9 @@ from stepglass.logs.table import median
 # If the timestamps' resolution is a larger share of an evaluation than this, a comparison of
 # boundaries with and without a checkpoint is more exact.
 COARSE = 0.005
+LEAST_OF_EACH = 3  # boundaries with and without a checkpoint, for a comparison of the two
+LARGEST_ERROR = 0.1  # of a checkpoint: if evaluations scatter more, the two are not separated
+LEAST_FIT = 0.8  # iteration 0 also evaluates: it cannot take much less than an evaluation
 MUCH_SLOWER = 3.0  # times the median boundary: it also includes a stall
 
 
@@ -42,17 +45,21 @@ def split_boundaries(timing: Timing, segment: Segment) -> None:
     if both:
         timing.boundary_ms = median([s.excess_ms for s in both])
     by_stamps = _by_timestamps(timing, segment, saved)
-    has_contrast = bool(plain) and bool(saved)
+    has_contrast = min(len(plain), len(saved)) >= LEAST_OF_EACH
     if by_stamps is not None and not (has_contrast and by_stamps.is_coarse):
         timing.split_by = "timestamps"
         timing.eval_ms, timing.save_ms = by_stamps.eval_ms, by_stamps.save_ms
-    elif plain:
+    elif plain and (has_contrast or not saved):
         timing.split_by = "contrast"
         timing.eval_ms = median([s.excess_ms for s in plain])
         if saved:
             with_save = median([s.excess_ms for s in saved])
             timing.save_ms = max(0.0, with_save - timing.eval_ms)
+            if _error_of(plain, saved) > LARGEST_ERROR * timing.save_ms:
+                timing.save_ms = None  # the scatter of evaluations hides it
     first = [s for s in timing.spikes if s.cause.startswith("warmup")]
+    if _contradicts(timing, first):
+        timing.split_by = timing.eval_ms = timing.save_ms = None
     if first:
         evaluations = [s for s in first if "eval" in s.cause]
         total = sum(s.excess_ms for s in first)
@@ -60,6 +67,24 @@ def split_boundaries(timing: Timing, segment: Segment) -> None:
             timing.warmup_ms = total
         elif timing.eval_ms is not None:
             timing.warmup_ms = max(0.0, total - timing.eval_ms)
+
+
+def _error_of(plain: list[Spike], saved: list[Spike]) -> float:
+    """The standard error of the difference between two groups of slow iterations."""
+    variance = 0.0
+    for spikes in (plain, saved):
+        values = np.array([s.excess_ms for s in spikes])
+        spread = 1.4826 * median(np.abs(values - median(values)))
+        variance += spread**2 / len(values)
+    return math.sqrt(variance)
+
+
+def _contradicts(timing: Timing, first: list[Spike]) -> bool:
+    """Did iteration 0, which also evaluates, take less time than one evaluation?"""
+    if timing.save_ms is None or timing.eval_ms is None:
+        return False
+    at_zero = [s.excess_ms for s in first if s.iter == 0 and s.cause == "warmup+eval"]
+    return bool(at_zero) and at_zero[0] < LEAST_FIT * timing.eval_ms
 
 
 class Split(NamedTuple):

@@ -13,6 +13,7 @@ from stepglass.explain.follow import Follower, growing
 from stepglass.explain.log_source import checked_device, opened
 from stepglass.explain.render import line_by_line, output, show
 from stepglass.explain.render.languages import Language, Words, from_environment
+from stepglass.explain.render.wrap import text_width
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Study, study
 from stepglass.logs import detect
@@ -28,6 +29,7 @@ class ExplainConfig(Config):
         "auto", "language of the answer; auto: the terminal's"
     )
     lines: bool = setting(False, "walk through the log line by line as well")
+    all: bool = setting(False, "show every run and all that the log cannot show")
     follow: bool = setting(False, "read on as the log grows, and say findings as they become true")
     json: bool = setting(False, "write JSON (docs/explain.schema.json) instead of text")
     device: str = setting("", "the device the run was on, if the log does not say (RTX 4090)")
@@ -75,11 +77,12 @@ def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -
     if cfg.json:
         say(output.json_text(output.as_json(result, found, words)))
         return
-    for line in show.lines(result, found, words, name):
+    width = text_width()
+    for line in show.lines(result, found, words, name, width, shows_all=cfg.all):
         say(line)
     if cfg.lines:
         say("")
-        for line in line_by_line.walk(result, words):
+        for line in line_by_line.walk(result, words, width):
             say(line)
 
 

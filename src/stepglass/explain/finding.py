@@ -35,9 +35,6 @@ class Finding:
         self.lines = sorted(set(self.lines))[:MOST_CITED]
         self.iters = list(dict.fromkeys(self.iters))[:MOST_CITED]
 
-    def sort_key(self) -> tuple[int, float]:
-        return LEVELS[self.level], -self.cost_ms
-
 
 def nice(value: float, digits: int = 2) -> int:
     """The number rounded to two significant digits, so that it is easy to type.

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from stepglass.explain.finding import Finding
 from stepglass.explain.render import show
 from stepglass.explain.render.languages import Words
+from stepglass.explain.render.wrap import text_width
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Study, study
 from stepglass.logs.detect import Intake
@@ -33,6 +34,7 @@ class Follower:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._words = words
+        self._width = text_width() - 2  # each line is marked
         self._device = device
         self._say = say
         self._now = now
@@ -97,7 +99,7 @@ class Follower:
         if key in self._said:
             return
         self._said.add(key)
-        for line in show.finding_lines(finding, self._words, len(self._said)):
+        for line in show.finding_lines(finding, self._words, len(self._said), self._width):
             if line:
                 self._say(line)
 

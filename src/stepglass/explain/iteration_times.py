@@ -3,9 +3,10 @@
 import numpy as np
 
 from stepglass.logs.segment import Segment
-from stepglass.logs.table import Column, Mask
+from stepglass.logs.table import Column, Mask, median
 
 SLOW = 1.5  # times the normal iteration
+COARSE_S = 10.0  # whole seconds are too coarse for lines that are closer together
 FEW = 4  # up to this many times, the median may be misleading
 
 
@@ -23,13 +24,49 @@ def times_of(segment: Segment) -> Column:
     steps = iters[1:] - iters[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         between[1:] = np.where(steps > 0, (stamps[1:] - stamps[:-1]) * 1000 / steps, np.nan)
-    return between
+    return _evened_out(between, stamps, iters)
+
+
+def _evened_out(between: Column, stamps: Column, iters: Column) -> Column:
+    """The times, or their mean if the timestamps are too coarse to tell the lines apart."""
+    known = np.flatnonzero(np.isfinite(stamps))
+    shows_seconds = len(known) > 1 and bool((stamps[known] % 1 == 0).all())
+    if not shows_seconds or median(np.diff(stamps[known])) >= COARSE_S:
+        return between
+    first, last = known[0], known[-1]
+    if iters[last] <= iters[first] or stamps[last] - stamps[first] < COARSE_S:
+        return np.full(len(between), np.nan)
+    mean = (stamps[last] - stamps[first]) * 1000 / (iters[last] - iters[first])
+    return np.where(np.isfinite(between), mean, np.nan)
 
 
 def is_by_stamps(segment: Segment) -> bool:
     """Are the times computed from timestamps, because none are printed?"""
     table = segment.table
     return not table.num_times and bool(np.isfinite(table.column("stamp")).any())
+
+
+def windows_of(segment: Segment) -> Column:
+    """How many iterations the time of each row is the mean of. The first row of an excerpt does not
+    say, so it gets what the others have, but not more iterations than there were."""
+    windows = segment.table.column("window")
+    if not len(windows) or not np.isfinite(windows).any():
+        return np.ones(len(windows))
+    known = windows[np.isfinite(windows)]
+    result: Column = np.where(np.isfinite(windows), windows, 1.0)
+    if not np.isfinite(windows[0]) and segment.first_iter:
+        result[0] = min(median(known), float(segment.first_iter))
+    return result
+
+
+def has_holes(segment: Segment) -> bool:
+    """Are lines missing, as in an excerpt that was cut together? Then nobody knows how long the
+    iterations between took."""
+    gaps = np.sort(np.diff(segment.table.column("iter")))
+    if len(gaps) < 4 or segment.table.is_thinned:
+        return False
+    usual = float(gaps[int(0.9 * (len(gaps) - 1))])
+    return float(gaps[-1]) > 5 * max(usual, 1.0)
 
 
 def typical(values: Column) -> float:
@@ -55,6 +92,8 @@ def has_process_start(segment: Segment, is_first: bool) -> bool:
         return False
     if segment.first_iter <= 1 or "init_from" in segment.facts:
         return True
+    if np.isfinite(segment.table.column("window")).any():
+        return bool(windows_of(segment)[0] >= segment.first_iter)  # a mean since the start
     return not is_first
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from stepglass.explain.study import Study
+from stepglass.explain.study import Part, Study
 from stepglass.logs.segment import MOST_NAMES
 
 
@@ -13,13 +13,18 @@ def cannot_show(study: Study) -> list[str]:
     if all(p.timing.ledger is None for p in parts):
         has_times = any(len(p.timing.times) and p.timing.normal_ms is not None for p in parts)
         ids.append("evals-unprinted" if has_times else "no-times")
-    elif all(
-        p.timing.ledger is None or p.timing.ledger.basis in ("printed", "estimated") for p in parts
-    ):
+    elif all(_has_no_clock(part) for part in parts):
         ids.append("wall-clock")
     if not any(p.segment.evals for p in parts):
         ids.append("no-evals")
     return ids
+
+
+def _has_no_clock(part: Part) -> bool:
+    """Does the log not say at what time anything happened, nor how long the whole run took?"""
+    ledger = part.timing.ledger
+    is_whole = ledger is not None and ledger.covers == "run"
+    return not is_whole and part.segment.first_stamp is None
 
 
 def _applies(limit: str, study: Study) -> bool:

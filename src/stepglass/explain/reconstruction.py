@@ -25,6 +25,7 @@ from stepglass.explain.iteration_times import (
     rows_after,
     times_of,
     typical,
+    windows_of,
 )
 from stepglass.explain.timing import Spike, Timing
 from stepglass.logs.log import Log
@@ -62,7 +63,9 @@ def reconstruct(
     timing = Timing(times=times_of(segment), eval_interval=eval_interval(segment))
     if segment.last_iter is not None and segment.first_iter is not None:
         timing.num_iters = segment.last_iter - segment.first_iter + 1
-    starts = has_process_start(segment, is_first)
+    timing.mean_ms = _mean_by_clock(segment)
+    # Timestamps show only what happened after the first line, so never the start of a process.
+    starts = has_process_start(segment, is_first) and not is_by_stamps(segment)
     kinds = _row_kinds(log, segment, timing.times, starts)
     if _holds_evals(log, segment) and log.format.time_holds_eval:
         _add_inferred_evals(timing, log, segment, kinds, normal_ms)
@@ -79,6 +82,14 @@ def reconstruct(
     return timing
 
 
+def _mean_by_clock(segment: Segment) -> float | None:
+    """The mean time per iteration, by the trainer's own clock."""
+    first, last = segment.first_elapsed, segment.last_elapsed
+    if first is None or last is None or last.iter <= first.iter:
+        return None
+    return (last.ms - first.ms) / (last.iter - first.iter) or None
+
+
 def _holds_evals(log: Log, segment: Segment) -> bool:
     """Do the rows' times include evaluations? Differences of timestamps include everything."""
     has_step_times = bool(np.isfinite(segment.table.column("step_ms")).any())
@@ -89,11 +100,11 @@ def _row_kinds(log: Log, segment: Segment, times: Column, starts: bool) -> RowKi
     iters = segment.table.column("iter")
     num_rows, by_stamps = len(iters), is_by_stamps(segment)
     at_eval, at_save = np.zeros(num_rows, bool), np.zeros(num_rows, bool)
-    iters_each = np.ones(num_rows)
+    iters_each = windows_of(segment)
     if by_stamps:  # a row's time includes everything since the previous row
         at_eval = rows_after(segment, [e.line for e in segment.evals])
         at_save = rows_after(segment, [s.line for s in segment.saves])
-        iters_each[1:] = np.diff(iters)
+        iters_each = np.diff(iters, prepend=iters[:1] - 1)
     elif _holds_evals(log, segment):
         at_eval = np.isin(iters, np.array(segment.eval_iters))
         at_save = np.isin(iters, np.array(segment.save_iters))

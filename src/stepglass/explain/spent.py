@@ -1,43 +1,105 @@
-"""Where a segment's time went: phases that add up to the wall-clock time.
+"""Where a segment's time went: phases that add up to a total, and what that total covers.
 
-The wall-clock time is stated in the log, or is the span of its timestamps, or the sum of its
-printed times. Time that no line accounts for is `unattributed`. If the time of some evaluations
-cannot be known, there is no ledger, because it would be wrong.
+The total is stated in the log, or is the span of its timestamps, or what the trainer's own clock
+shows, or the sum of the printed times. Time that no line accounts for is `unattributed`; if the log
+times no steps at all, it is `rest`. If the time of some evaluations cannot be known, or lines are
+missing, there is no ledger, because it would be wrong.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from stepglass.explain.iteration_times import is_by_stamps
+from stepglass.explain.iteration_times import (
+    has_holes,
+    has_process_start,
+    is_by_stamps,
+    windows_of,
+)
 from stepglass.explain.timing import Ledger, Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
 
+AGREES = 1.001  # the printed times may exceed the total by rounding
+
+
+class Known(NamedTuple):
+    """What the lines of a log say about time, in milliseconds."""
+
+    phases: dict[str, float]
+    estimated_ms: float  # the part of `step` that belongs to iterations that are not printed
+    is_whole: bool  # nothing between the first and the last iteration is missing
+    covers: str
+
+    @property
+    def total_ms(self) -> float:
+        return sum(self.phases.values())
+
+    def steps_alone(self, excluded: tuple[str, ...]) -> "Known":
+        """Training steps alone, for a clock that stops during other phases."""
+        others = {"eval", "checkpoint", *excluded}
+        phases = {name: ms for name, ms in self.phases.items() if name not in others}
+        return self._replace(phases=phases, covers="steps")
+
+
+class Total(NamedTuple):
+    """A total that the log itself states."""
+
+    basis: str
+    covers: str
+    ms: float
+
 
 def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
-    """Phases that add up to the wall-clock time, including the unattributed time."""
+    """The phases of a segment, or None if the log does not say enough about its time."""
     whole = segment.end.get("ledger")
     if isinstance(whole, dict) and isinstance(whole.get("phases"), dict):
         phases = {k: v for k, v in whole["phases"].items() if is_duration(v)}
-        return Ledger("run-log", sum(phases.values()), _nonzero(phases))
+        return Ledger("run-log", "run", sum(phases.values()), _nonzero(phases))
     if segment.phases:
-        return Ledger("run-log", sum(segment.phases.values()), _nonzero(segment.phases))
-    phases, estimated_ms, is_whole = _phases(log, segment, timing)
-    printed_basis = "estimated" if estimated_ms else "printed"
-    known = sum(phases.values())
-    wall = _wall(segment)
-    if wall is None or wall[1] <= 0:
-        return Ledger(printed_basis, known, phases) if known and is_whole else None
-    basis, wall_ms = wall
-    given = min(max(0.0, known - wall_ms), estimated_ms)
-    if known - given > 1.001 * wall_ms:  # the printed times exceed the wall-clock time
-        return Ledger(printed_basis, known, phases) if is_whole else None
-    if given:  # reduce the time of unprinted iterations, which is only an estimate
-        phases["step"] -= given
-        known -= given
-    phases["unattributed"] = max(0.0, wall_ms - known)
-    return Ledger(basis, sum(phases.values()), _nonzero(phases))
+        recorded = _nonzero(segment.phases)
+        return Ledger("run-log", "loop", sum(recorded.values()), recorded)
+    known = _known(log, segment, timing)
+    total = _stated_total(log, segment)
+    if total is None:
+        return _sum_of_parts(known)
+    if total.covers == "steps":
+        known = known.steps_alone(log.format.elapsed_excludes)
+    if "step" not in known.phases:
+        return _without_steps(known, total)
+    surplus = max(0.0, known.total_ms - total.ms)
+    given = min(surplus, known.estimated_ms)
+    if known.total_ms - given > AGREES * total.ms:
+        return _sum_of_parts(known)  # the printed times exceed the total
+    phases = dict(known.phases)
+    phases["step"] -= given  # the time of unprinted iterations is only an estimate
+    phases["unattributed"] = max(0.0, total.ms - known.total_ms + given)
+    is_rounding = phases["unattributed"] < (AGREES - 1) * total.ms
+    if is_rounding or total.covers == "steps":  # such a clock runs during steps only
+        phases["step"] += phases.pop("unattributed")
+    phases = _nonzero(phases)
+    return Ledger(total.basis, total.covers, sum(phases.values()), phases)
+
+
+def _sum_of_parts(known: Known) -> Ledger | None:
+    """A ledger of the printed times alone."""
+    if not known.is_whole or {"step", "all"}.isdisjoint(known.phases):
+        return None
+    basis = "estimated" if known.estimated_ms else "printed"
+    return Ledger(basis, known.covers, known.total_ms, known.phases)
+
+
+def _without_steps(known: Known, total: Total) -> Ledger | None:
+    """A ledger of a total and timed evaluations, if the log times no steps."""
+    if total.covers == "steps":
+        return Ledger(total.basis, total.covers, total.ms, {"step": total.ms})
+    if not known.phases or "all" in known.phases:
+        return Ledger(total.basis, total.covers, total.ms, {"all": total.ms})
+    if known.total_ms > AGREES * total.ms:
+        return None
+    rest = total.ms - known.total_ms
+    return Ledger(total.basis, total.covers, total.ms, _nonzero({**known.phases, "rest": rest}))
 
 
 def is_duration(ms: object) -> bool:
@@ -48,55 +110,102 @@ def _nonzero(phases: dict[str, float]) -> dict[str, float]:
     return {name: ms for name, ms in phases.items() if ms > 0}
 
 
-def _wall(segment: Segment) -> tuple[str, float] | None:
-    end_ms = segment.end.get("wall_ms")
-    if is_duration(end_ms) and end_ms:
-        return "wall-clock", float(end_ms)
-    if segment.facts.get("wall_ms"):
-        return "wall-clock", float(segment.facts["wall_ms"])
+def _stated_total(log: Log, segment: Segment) -> Total | None:
+    for stated in (segment.end.get("wall_ms"), segment.facts.get("wall_ms")):
+        if is_duration(stated) and stated:
+            return Total("wall-clock", "run", float(stated))
     if segment.first_stamp is not None and segment.last_stamp is not None:
         span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
         if span > 0:
-            return "timestamps", span
-    return None
+            return Total("timestamps", "loop", span)
+    return _by_own_clock(log, segment)
 
 
-def _phases(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], float, bool]:
-    """The phases known from the lines, the estimated part in ms, and whether they are complete."""
-    phases: dict[str, float] = {}
-    table = segment.table
+def _by_own_clock(log: Log, segment: Segment) -> Total | None:
+    """The time that the trainer's own clock shows. If the log is an excerpt, the time between its
+    first and its last line."""
+    first, last = segment.first_elapsed, segment.last_elapsed
+    if first is None or last is None:
+        return None
+    is_from_start = has_process_start(segment, is_first=True)
+    ms = last.ms if is_from_start else last.ms - first.ms
+    covers = "steps" if "eval" in log.format.elapsed_excludes else "loop"
+    return Total("clock", covers, ms) if ms > 0 else None
+
+
+def _known(log: Log, segment: Segment, timing: Timing) -> Known:
+    """What the printed times say."""
     if "train_ms" in segment.facts:  # the trainer prints running totals
         val_ms = float(segment.facts.get("val_ms") or 0.0)
-        return _nonzero({"step": float(segment.facts["train_ms"]), "eval": val_ms}), 0.0, True
-    estimated_ms, is_whole = 0.0, True
-    if timing.normal_ms is not None and timing.num_iters is not None and segment.has_iter_numbers:
-        if table.num_times:
-            excess = sum(s.weight * s.excess_ms for s in timing.spikes)
-            estimated_ms = max(0, timing.num_iters - table.num_times) * timing.normal_ms
-            phases["step"] = max(0.0, table.time_sum_ms - excess) + estimated_ms
-        else:
-            steps = np.diff(table.column("iter"), prepend=np.nan)
-            excess = sum(s.excess_ms for s in timing.spikes)
-            phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
-        _charge_spikes(phases, timing)
-    elif table.num_times and log.format.time_holds_eval and segment.evals:
-        # The times include steps and evaluations, which cannot be separated.
-        phases["unattributed"] = table.time_sum_ms
-    elif table.num_times:
-        phases["step"] = table.time_sum_ms
-    data = table.column("data_ms")
-    if np.isfinite(data).any() and timing.num_iters:
-        phases["data"] = float(np.nanmean(data)) * max(timing.num_iters, 1)
+        phases = {"step": float(segment.facts["train_ms"]), "eval": val_ms}
+        return Known(_nonzero(phases), 0.0, is_whole=True, covers="timed" if val_ms else "steps")
+    phases, estimated_ms = _steps(log, segment, timing)
+    _add_data_waits(phases, log, segment, timing)
+    is_whole = not has_holes(segment)
+    covers = "loop"
     if is_by_stamps(segment):
-        pass  # the times from timestamps, charged above, include everything
-    elif not log.format.time_holds_eval:
-        if segment.evals_ms:
-            phases["eval"] = phases.get("eval", 0.0) + segment.evals_ms
-        if segment.saves_ms:
-            phases["checkpoint"] = phases.get("checkpoint", 0.0) + segment.saves_ms
+        pass  # the times from timestamps include everything
+    elif log.format.times_everything:
+        if segment.evals and "step" in phases:
+            phases["all"] = phases.pop("step")  # it includes evaluations that nobody timed
+    elif log.format.time_holds_eval:
+        is_whole &= _charge_unprinted_evals(phases, segment, timing)
     else:
-        is_whole = _charge_unprinted_evals(phases, segment, timing)
-    return _nonzero(phases), estimated_ms, is_whole
+        covers = "timed" if segment.evals_ms else "steps"
+        for name, ms in (("eval", segment.evals_ms), ("checkpoint", segment.saves_ms)):
+            if ms:
+                phases[name] = phases.get(name, 0.0) + ms
+    return Known(_nonzero(phases), estimated_ms, is_whole, covers)
+
+
+def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float], float]:
+    """The phases inside the printed times, and the time estimated for unprinted iterations."""
+    table = segment.table
+    if not table.num_times and not is_by_stamps(segment):
+        return {}, 0.0
+    sum_ms, num_iters = covered(segment)
+    if timing.normal_ms is None or timing.num_iters is None or not segment.has_iter_numbers:
+        # If the times include evaluations, they cannot be separated.
+        is_mixed = log.format.time_holds_eval and segment.evals
+        return {"all" if is_mixed else "step": sum_ms}, 0.0
+    phases: dict[str, float] = {}
+    estimated_ms = 0.0
+    if table.num_times:
+        excess = sum(s.weight * s.excess_ms for s in timing.spikes)
+        # The mean, not the median: where times scatter, the unprinted ones do too.
+        usual = timing.times[timing.ordinary]
+        mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
+        estimated_ms = max(0, timing.num_iters - num_iters) * mean_ms
+        phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
+    else:
+        steps = np.diff(table.column("iter"), prepend=np.nan)
+        excess = sum(s.excess_ms for s in timing.spikes)
+        phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
+    _charge_spikes(phases, timing)
+    return phases, estimated_ms
+
+
+def covered(segment: Segment) -> tuple[float, int]:
+    """The sum of the printed times and the number of iterations that they are about."""
+    table = segment.table
+    times, window = table.column("time_ms"), windows_of(segment)
+    sum_ms, num_iters = table.time_sum_ms, table.num_times
+    if len(window) and np.isfinite(times[0]) and not np.isfinite(table.column("window")[0]):
+        sum_ms += float((window[0] - 1) * times[0])  # the table counts it as one iteration
+        num_iters += round(window[0] - 1)
+    return sum_ms, num_iters
+
+
+def _add_data_waits(phases: dict[str, float], log: Log, segment: Segment, timing: Timing) -> None:
+    data = segment.table.column("data_ms")
+    if not np.isfinite(data).any() or not timing.num_iters:
+        return
+    waits = float(np.nanmean(data)) * max(timing.num_iters, 1)
+    if not log.format.time_holds_data:
+        phases["data"] = waits
+    elif waits < phases.get("step", 0.0):
+        phases["data"] = waits
+        phases["step"] -= waits
 
 
 def _before_first_stamp(segment: Segment) -> float:

@@ -1,6 +1,7 @@
 """The data that the rules use: the log, the reconstructed times, and values from its settings."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -56,9 +57,11 @@ class Part:
 
     @cached_property
     def evals(self) -> list[Eval]:
-        """Evaluations with a finite value."""
+        """Evaluations with a finite value, of the main set if the log has several."""
         known = [e for e in self.segment.evals if e.val is not None]
-        return [e for e in known if math.isfinite(e.val or 0.0)]
+        sets = Counter(e.set for e in known)
+        main = max(sets, key=lambda name: (sets[name], not name), default="")
+        return [e for e in known if e.set == main and math.isfinite(e.val or 0.0)]
 
     @cached_property
     def best_eval(self) -> Eval | None:
@@ -149,6 +152,10 @@ class Part:
     @cached_property
     def wall_ms(self) -> float | None:
         return self.timing.ledger.wall_ms if self.timing.ledger else None
+
+    def time_share(self, *names: str) -> float | None:
+        """The share of the ledger's total that these phases took. None if it is not known."""
+        return self.timing.ledger.share(*names) if self.timing.ledger else None
 
     def phase_ms(self, *names: str) -> float:
         if self.timing.ledger is None:

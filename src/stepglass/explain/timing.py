@@ -26,11 +26,28 @@ class Spike(NamedTuple):
 
 @dataclass
 class Ledger:
-    """Phases that add up to `wall_ms`."""
+    """Phases that add up to `total_ms`, and which part of the run they cover.
 
-    basis: str  # run-log, timestamps, wall-clock, printed, estimated
-    wall_ms: float
+    `covers` is `run` (the whole process), `loop` (everything from the first printed iteration to
+    the last), `timed` (steps and evaluations, but not what happened between them) or `steps`
+    (training steps alone).
+    """
+
+    basis: str  # run-log, timestamps, wall-clock, clock, printed, estimated
+    covers: str
+    total_ms: float
     phases: dict[str, float]
+
+    @property
+    def wall_ms(self) -> float | None:
+        """The wall-clock time, if that is what the phases add up to."""
+        return self.total_ms if self.covers in ("run", "loop") else None
+
+    def share(self, *names: str) -> float | None:
+        """The share of these phases. None if they are part of a sum that is not complete."""
+        if self.covers == "steps" or self.total_ms <= 0:
+            return None
+        return sum(self.phases.get(name, 0.0) for name in names) / self.total_ms
 
 
 @dataclass
@@ -50,6 +67,7 @@ class Timing:
     ordinary: Mask = field(default_factory=lambda: np.zeros(0, bool))
     times: Column = field(default_factory=lambda: np.zeros(0))
     stamped_ms: float | None = None  # an ordinary iteration, from timestamps
+    mean_ms: float | None = None  # per iteration by the trainer's clock, with all that it includes
     num_iters: int | None = None  # iterations from the first printed to the last
     ledger: Ledger | None = None
 

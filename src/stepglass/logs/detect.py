@@ -8,19 +8,26 @@
 To add a format, write a reader in `formats` and add its name to `OTHERS`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from stepglass.errors import LogError
 from stepglass.logs.bulk import nanogpt_lines, run_log_lines
 from stepglass.logs.formats.run_log_reader import RunLogReader
 from stepglass.logs.formats.stepglass_console import StepglassConsole
-from stepglass.logs.lines import Readable, line_blocks, line_pieces, stamp
+from stepglass.logs.lines import Readable, line_blocks, line_pieces
 from stepglass.logs.log import Log
 from stepglass.logs.notable import is_notable
 from stepglass.logs.reader import Reader, Record
+from stepglass.logs.refusal import likely_trainer
+from stepglass.logs.refusal import nothing_found as nothing_found
+from stepglass.logs.stamps import Stamps
 from stepglass.logs.table import Table
+
+if TYPE_CHECKING:
+    from stepglass.logs.formats.general import Guide
 
 # If two readers score the same, the first in this list wins. These modules are imported only when
 # neither StepglassConsole (which reads nanoGPT's lines and ours) nor RunLogReader understands a
@@ -31,6 +38,17 @@ OTHERS = (
     "llmc.LlmC",
     "litgpt.LitGPT",
     "torchtitan.Torchtitan",
+    "mmengine.MMEngine",
+    "detectron2.Detectron2",
+    "metric_logger.MetricLogger",
+    "timm.Timm",
+    "ultralytics.Ultralytics",
+    "ultralytics.UltralyticsCsv",
+    "keras.Keras",
+    "keras.KerasCsv",
+    "tensorflow_console.TensorFlowConsole",
+    "pytorch_examples.PytorchExamples",
+    "tinygrad.Tinygrad",
     "huggingface.HFTrainer",
     "lightning.LightningBar",
     "lightning.MetricsCsv",
@@ -38,15 +56,25 @@ OTHERS = (
     "lingua.Lingua",
     "mingpt.MinGPT",
     "charrnn.CharRNN",
+    "gpt_neox.GPTNeoX",  # before Megatron, which reads its lines too
     "megatron.Megatron",
     "mlx.MlxLM",
     "gpt2_simple.Gpt2Fork",
     "nemo.NeMo",
+    "olmo.OLMo",
+    "nanotron.Nanotron",
+    "maxtext.MaxText",
+    "fairseq.Fairseq",
+    "minimind.MiniMind",
+    "espnet.ESPnet",
+    "time_series.TimeSeries",
+    "deepspeed.DeepSpeed",  # its lines also stand in the logs of other trainers
 )
 ENOUGH = 12  # training lines that the best reader must understand before it is chosen
 FEW = 3  # the same for a log that is followed: its findings should appear early
 MOST_WAITING = 50_000  # lines to keep while no reader is chosen
 MOST_WAITING_BYTES = 1 << 24
+CHECK_EVERY = 4096  # lines after which the general reader may be sure, if all others are silent
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
 
@@ -79,6 +107,9 @@ class Intake:
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
         self._reader = reader  # None until the format is detected
+        self._stamps = Stamps()
+        self._has_training = False  # one of the candidates has read a step or an evaluation
+        self._guide: Guide | None = None  # watches as long as none has
 
     def feed(self, block: bytes) -> None:
         """Read whole lines."""
@@ -118,8 +149,10 @@ class Intake:
 
     def peek(self) -> Log | None:
         """The log so far, while it is still growing. None while the format is not clear."""
-        if self._reader is None and max(self._scores) >= 4 * FEW:
-            self._choose(self._best())
+        if self._reader is None:
+            is_clear = self._has_training and max(self._scores) >= 4 * FEW
+            if is_clear or (self._guide and self._guide.num_rows() >= ENOUGH):
+                self._choose()
         if self._reader is None:
             return None
         self._set_format()
@@ -128,7 +161,7 @@ class Intake:
     def log(self) -> Log:
         """The log, after its last line has been fed."""
         if self._reader is None:
-            self._choose(self._best())
+            self._choose()
         assert self._reader is not None
         flush = getattr(self._reader, "flush", None)
         for record in flush() if flush else []:
@@ -159,15 +192,18 @@ class Intake:
                 return block[position:]
             first, second = sorted([0.0, *self._scores], reverse=True)[:2]
             if first >= 4 * ENOUGH and second * 3 <= first:
-                self._choose(self._best())
+                self._choose()
                 return block[position:]
         return b""
 
     def _limit_waiting(self) -> None:
         """Limit the waiting lines: choose a reader if one found training, else drop old lines."""
-        if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
-            if max(self._scores) >= WEIGHT["iter"]:
-                self._choose(self._best())
+        is_full = len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES
+        if not is_full and len(self._waiting) % CHECK_EVERY == 0 and self._guide:
+            is_full = self._guide.num_rows() >= len(self._waiting) // 2
+        if is_full:
+            if self._has_training or (self._guide and self._guide.plan()):
+                self._choose()
             else:
                 is_long = len(self._waiting) > 1000
                 self._waiting = self._waiting[-1000 if is_long else len(self._waiting) // 2 :]
@@ -178,32 +214,46 @@ class Intake:
         before = sum(self._scores)
         for text in texts:
             for number, reader in enumerate(self._candidates):
-                self._scores[number] += sum(worth(record) for record in reader.read(text))
+                if records := reader.read(text):
+                    self._scores[number] += self._score(records)
+            if self._guide and not self._has_training:
+                self._guide.watch(text)
         if len(self._candidates) == 2 and texts and sum(self._scores) == before:
             self._add_other_readers()
 
+    def _score(self, records: list[Record]) -> float:
+        self._has_training |= any(record["kind"] in ("iter", "eval") for record in records)
+        return sum(worth(record) for record in records)
+
     def _add_other_readers(self) -> None:
         """Create the other readers and score them on the waiting lines."""
+        from stepglass.logs.formats.general import Guide  # noqa: PLC0415  as late as the others
+
+        texts = [text for _, line in self._waiting for text in line_pieces(line) if text]
         for name in OTHERS:
             made = other_reader(name)()
             self._candidates.append(made)
-            self._scores.append(
-                sum(
-                    worth(record)
-                    for _, line in self._waiting
-                    for text in line_pieces(line)
-                    for record in made.read(text)
-                )
-            )
+            self._scores.append(sum(self._score(made.read(text)) for text in texts))
+        self._guide = Guide()
+        for text in texts:
+            self._guide.watch(text)
 
-    def _best(self) -> int:
-        return max(range(len(self._scores)), key=lambda number: (self._scores[number], -number))
+    def _choose(self) -> None:
+        """Choose the reader with the best score. If none has read a step, the general one may."""
+        best = max(range(len(self._scores)), key=lambda number: (self._scores[number], -number))
+        plan = None if self._has_training or self._guide is None else self._guide.plan()
+        if plan is None:
+            self._reader = type(self._candidates[best])()
+        else:
+            from stepglass.logs.formats.general import General  # noqa: PLC0415
 
-    def _choose(self, number: int) -> None:
-        self._reader = type(self._candidates[number])()
-        waiting, self._waiting = self._waiting, []
+            self._reader = General(plan)
+        waiting, self._waiting, self._guide = self._waiting, [], None
         for line_number, line in waiting:
             self._read_line(line_number, line)
+        if plan is None and not self._has_training:  # keep what the refusal will say
+            trainer = likely_trainer(text for _, line in waiting for text in line_pieces(line))
+            self._log.add({"kind": "start", "looks_like": trainer}, self._log.num_lines, None)
 
     def _read_line(self, number: int, line: bytes) -> None:
         assert self._reader is not None
@@ -214,7 +264,7 @@ class Intake:
             records = self._reader.read(text) or _records_of_any_log(text)
             is_understood |= bool(records) or getattr(self._reader, "has_taken", False)
             if records:
-                when = stamp(text)
+                when = self._stamp(text, records)
                 for record in records:
                     self._log.add(record, number, when)
         self._log.num_understood += is_understood
@@ -237,12 +287,16 @@ class Intake:
 
     def _records(self, line: bytes) -> list[tuple[Record, float | None]]:
         assert self._reader is not None
-        return [
-            (record, stamp(text))
-            for text in line_pieces(line)
-            if text
-            for record in (self._reader.read(text) or _records_of_any_log(text))
-        ]
+        result: list[tuple[Record, float | None]] = []
+        for text in line_pieces(line):
+            records = (self._reader.read(text) or _records_of_any_log(text)) if text else []
+            when = self._stamp(text, records) if records else None
+            result += [(record, when) for record in records]
+        return result
+
+    def _stamp(self, text: str, records: list[Record]) -> float | None:
+        # A library may write stamps of its own kind: only a step's line decides how to read them.
+        return self._stamps.read(text, any(r["kind"] in ("iter", "eval") for r in records))
 
 
 def _records_of_any_log(text: str) -> list[Record]:
@@ -280,46 +334,13 @@ def read_log(file: Readable, name: str, new_table: Callable[[], Table] = Table) 
         if not number and block.startswith(COMPRESSED):
             raise LogError(f"{name}: the file is compressed; unpack it first, or: zcat | explain -")
         if not number and block.lstrip()[:1] == b"{" and b'"log_history"' in block:
-            return _read_trainer_state(chain([block], parts), name, new_table)
+            # Imported here because few logs are such a document.
+            from stepglass.logs.state_file import read_trainer_state  # noqa: PLC0415
+
+            return read_trainer_state(chain([block], parts), name, new_table)
         intake.feed(block)
     log = intake.log()
     log.finish()
     if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
         raise LogError(nothing_found(log, name))
     return log
-
-
-def _read_trainer_state(parts: Iterable[bytes], name: str, new_table: Callable[[], Table]) -> Log:
-    """Read a trainer_state.json, which is one JSON document, entry by entry."""
-    from stepglass.logs.formats.huggingface import HFTrainer, TrainerState  # noqa: PLC0415
-
-    state, log = TrainerState(), Log(new_table)
-    log.format = HFTrainer.format
-    is_whole_line = True
-    for part in parts:
-        log.num_lines += part.count(b"\n")
-        is_whole_line = part.endswith(b"\n")
-        for record in state.feed(part.decode("utf-8", "replace")):
-            log.add(record, record.pop("line", 1), None)
-    log.num_lines += not is_whole_line
-    if state.max_steps is not None:
-        for segment in log.segments:
-            if len(segment.table):
-                first = int(segment.table.column("line")[0])
-                segment.add_setting("max_iters", state.max_steps, first)
-    log.num_understood = log.num_lines if state.has_records else 0
-    log.finish()
-    if all(segment.is_empty() for segment in log.segments):
-        raise LogError(f"{name}: the log_history of this trainer_state.json holds no training step")
-    return log
-
-
-def nothing_found(log: Log, name: str) -> str:
-    """The error message for a file that contains no training."""
-    if not log.num_lines:
-        return f"{name}: the file is empty; expected a training log"
-    known = "nanoGPT, nanochat, llm.c, litgpt, torchtitan, Hugging Face, Lightning and others"
-    return (
-        f"{name}: no training in its {log.num_lines:,} line{'s' * (log.num_lines != 1)}: expected "
-        f"iterations with a loss or a time, as {known} print them (iter 100: loss 2.1, time 33ms)"
-    )

@@ -13,7 +13,6 @@ start is kept.
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import BinaryIO, Protocol
 
 BLOCK = 1 << 22
@@ -30,11 +29,10 @@ ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
+# How `cat -v` and log collectors spell a carriage return and an escape.
+SPELLED = ((b"^M", b"\r"), (b"#015", b"\r"), (b"^[[", b"\x1b["), (b"#033[", b"\x1b["))
+LAUNCHER = re.compile(r"^\[\d+,[^\]]{1,60}\]<std(?:out|err)>:")  # of mpirun
 QUOTES = re.compile(r"^(?:\s*>)+\s?")
-STAMP = re.compile(
-    r"(?P<year>\d{4}|\d{2})[-/](?P<month>\d{2})[-/](?P<day>\d{2})[ T]"
-    r"(?P<h>\d{2}):(?P<m>\d{2}):(?P<s>\d{2}(?:[.,]\d{1,9})?)"
-)
 
 
 class Readable(Protocol):
@@ -90,6 +88,9 @@ def _decoder(head: bytes) -> Callable[[bytes], bytes] | None:
 
 def line_pieces(line: bytes) -> list[str]:
     """The text of a line without colour codes and quote marks, one piece per rewrite."""
+    if b"^" in line or b"#0" in line:
+        for spelled, meant in SPELLED:
+            line = line.replace(spelled, meant)
     parts = line.split(b"\r") if b"\r" in line else [line]
     return [clean(part[:LONGEST].decode("utf-8", "replace")) for part in parts]
 
@@ -103,31 +104,10 @@ def clean(text: str) -> str:
         text = ESCAPES.sub("", text)
     if "\xa0" in text:
         text = text.replace("\xa0", " ")  # web pages indent with it
+    if "\\|" in text:
+        text = text.replace("\\|", "|")  # Markdown writes bars in tables so
     if ">" in text[:8]:
         text = QUOTES.sub("", text)
+    if "]<std" in text:
+        text = LAUNCHER.sub("", text)
     return text.strip()
-
-
-def stamp(text: str) -> float | None:
-    """The timestamp in a line, in seconds since 1970, or None.
-
-    >>> stamp("2023-03-22 09:32:32 step 3000") - stamp("[23-03-22T09:32:31.5] x")
-    0.5
-    """
-    found = STAMP.search(text[:160])
-    if not found:
-        return None
-    year = int(found["year"])
-    seconds = float(found["s"].replace(",", "."))
-    try:
-        minute = datetime(
-            year + 2000 if year < 100 else year,
-            int(found["month"]),
-            int(found["day"]),
-            int(found["h"]),
-            int(found["m"]),
-            tzinfo=UTC,
-        )
-    except ValueError:
-        return None
-    return minute.timestamp() + seconds

@@ -5,8 +5,8 @@ number goes back or where the log says that a run was started. Every entry keeps
 counted from 1.
 """
 
-from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,41 +19,27 @@ from stepglass.logs.bulk.boundaries import (
     share_room,
 )
 from stepglass.logs.bulk.nanogpt_lines import LineBlock
-from stepglass.logs.bulk.run_log_lines import MOST_PHASES, Stretch
+from stepglass.logs.bulk.run_log_lines import Stretch
+from stepglass.logs.interleaved import nearest_run, run_that_goes_on
 from stepglass.logs.log_format import LogFormat
+from stepglass.logs.plausible import (
+    ABSURD,
+    ABSURD_LOSS,
+    MOST_ITERS,
+    is_absurd,
+    sane,
+    sane_phases,
+)
+from stepglass.logs.progress import mean_window, time_from_progress
 from stepglass.logs.reader import Record
+from stepglass.logs.repeats import Repeats
 from stepglass.logs.segment import Eval, Event, Save, Segment
 from stepglass.logs.table import COLUMNS, Table
 
-# Larger values are misprints or junk, and are dropped.
-ABSURD = {"time_ms": 1e10, "mfu": 1e5, "tok_s": 1e12, "data_ms": 1e10, "step_ms": 1e10, "lr": 1e6}
-ABSURD_LOSS = 1e9
-LEAST = 1e-9
-MOST_ITERS = 10**12
-LEAST_SPAN_S = 20.0
 # If the number goes back more often than this, it is probably not an iteration number.
 MOST_SEGMENTS = 200
-
-
-def sane(value: float | None, most: float) -> float | None:
-    """The value, or None if it is impossible."""
-    return value if value is not None and (value == 0 or LEAST <= value <= most) else None
-
-
-def is_absurd(value: object) -> bool:
-    """Is the value larger than any real setting or device property?"""
-    return isinstance(value, int | float) and not abs(value) <= 1e18
-
-
-def _sane_phases(record: Record, segment: Segment) -> dict[str, float]:
-    """The phases of an iteration, without absurd values and with a limited number of names."""
-    return {
-        phase: ms
-        for phase, ms in (record.get("phases") or {}).items()
-        if isinstance(ms, int | float)
-        and 0 <= ms <= ABSURD["time_ms"]
-        and (phase in segment.phases or len(segment.phases) < MOST_PHASES)
-    }
+MOST_SETS = 16  # evaluation sets of one iteration
+MOST_DOUBTFUL = 16
 
 
 class Log:
@@ -65,9 +51,11 @@ class Log:
         self.segments: list[Segment] = [Segment(table=new_table())]
         self.num_lines = 0
         self.num_understood = 0
-        self._recent: deque[tuple[object, ...]] = deque(maxlen=512)
-        self._recent_set: set[tuple[object, ...]] = set()
-        self._latest: deque[int] = deque(maxlen=3)
+        self._repeats = Repeats()
+        # Evaluations as they were added: before the first step of a run, and equal to earlier ones.
+        self._unplaced: list[tuple[Record, int, float | None]] = []
+        self._doubtful: list[tuple[Record, int, float | None]] = []
+        self._is_interleaved = False  # several runs write at the same time
         self.num_unseparated = 0  # runs that got no segment because there were too many already
 
     @property
@@ -118,7 +106,7 @@ class Log:
             add_boundaries(segment, block)
             limit(segment)
         segment.table.add_block(block)
-        self._latest.extend(int(i) for i in block.iters[-3:])
+        self._repeats.passed(block.iters)
         segment.is_measured = True
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = first, int(edges["line"][0])
@@ -136,7 +124,7 @@ class Log:
         for phase, column in stretch.phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + float(column.sum())
         segment.table.add_block(stretch)
-        self._latest.extend(int(i) for i in iters[-3:])
+        self._repeats.passed(iters)
         segment.is_measured |= bool(np.isfinite(stretch.columns["mfu"]).any())
         last_line = first_line + len(iters) - 1
         if segment.first_iter is None:
@@ -146,24 +134,18 @@ class Log:
             loss = float(stretch.columns["loss"][-1])
             segment.last_finite = (last_line, segment.last_iter, loss)
 
-    def _is_repeat(self, key: tuple[object, ...]) -> bool:
-        """Was the same record added before? Every rank may print a copy; only one counts."""
-        if key in self._recent_set:
-            return True
-        if len(self._recent) == self._recent.maxlen:
-            self._recent_set.discard(self._recent[0])
-        self._recent.append(key)
-        self._recent_set.add(key)
-        return False
-
     def _segment_for(self, iteration: int, is_unmeasured: bool = False) -> Segment:
         """The segment of an iteration; a new one if the run has restarted.
 
         `is_unmeasured`: the process has not yet run long enough to know its MFU.
         """
         segment = self.current
-        goes_back = segment.last_iter is not None and iteration < segment.last_iter
+        last = segment.last_iter
+        if last is None and segment.eval_iters:
+            last = segment.eval_iters[-1]  # a log may print evaluations alone
+        goes_back = last is not None and iteration < last
         goes_back |= is_unmeasured and segment.is_measured
+        doubtful, self._doubtful = self._doubtful, []
         if goes_back and not segment.is_empty() and self._has_room():
             following = Segment(table=self._new_table())
             following.config = dict(segment.config)  # likely unchanged: the log prints no others
@@ -171,6 +153,9 @@ class Log:
             following.facts = dict(segment.facts)
             following.fact_lines = dict(segment.fact_lines)
             self._begin(following)
+            for record, line, stamp in doubtful:  # they were of this run: it has the same seed
+                if record["iter"] <= iteration:
+                    self._add_eval(record, line, stamp)
         return self.current
 
     def _has_room(self) -> bool:
@@ -181,17 +166,19 @@ class Log:
     def _begin(self, segment: Segment) -> None:
         share_room(self.segments)
         self.segments.append(segment)
-        self._recent.clear()
-        self._recent_set.clear()
-        self._latest.clear()
+        self._repeats = Repeats()
 
     def _add_iter(self, record: Record, line: int, stamp: float | None) -> None:
         record = {**record, **{k: sane(record.get(k), most) for k, most in ABSURD.items()}}
+        if (other := run_that_goes_on(record, self.segments)) is not None:
+            self._go_back_to(other)
         iteration = self._number_of(record)
         if iteration is None:
             return
+        self._place_evals(iteration)
         segment = self._segment_for(iteration, bool(record.get("is_unmeasured")))
         segment.is_measured |= record.get("mfu") is not None
+        window = mean_window(record, segment, iteration)
         if segment.first_iter is None:
             segment.first_iter, segment.first_line = iteration, line
         segment.last_iter, segment.last_line = iteration, line
@@ -203,17 +190,25 @@ class Log:
         for name in ("train_ms", "val_ms", "wall_ms"):  # running totals of some trainers
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]
-        phases = _sane_phases(record, segment)
+        phases = sane_phases(record, segment)
         for phase, ms in phases.items():
             segment.phases[phase] = segment.phases.get(phase, 0.0) + ms
         length = record.get("max_iters")
         if length is not None and not is_absurd(length):
+            if not len(segment.table):
+                segment.config.pop("max_iters", None)  # that of the run before
             segment.config.setdefault("max_iters", int(length))
-            segment.config_lines.setdefault("max_iters", line)
+            segment.config_lines["max_iters"] = segment.config_lines.get("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
         row["explained"] = self._note_printed(segment, iteration)
         if record.get("time_ms") is None:
-            row["time_ms"] = self._time_from_progress(record, segment, iteration)
+            row["time_ms"], span = time_from_progress(record, segment, iteration)
+            window = span or window
+        row["window"] = window
+        if segment.has_iter_numbers:  # without them, no clock gives the time of an iteration
+            segment.note_elapsed(record.get("elapsed_s"), iteration, line)
+        else:
+            stamp = None
         if loss is not None and not np.isfinite(loss):
             row["loss"] = None
         segment.table.add({**row, "iter": iteration, "line": line, "stamp": stamp}, phases)
@@ -223,20 +218,21 @@ class Log:
         number is absurd, or the line is another rank's copy."""
         iteration: int | None = record.get("global_iter", record.get("iter"))
         if iteration is None:
-            said = ("iter", *(record.get(k) for k in ("loss", "lr", "grad_norm", "epoch")))
-            if self._is_repeat(said):
+            if self._repeats.is_unnumbered_repeat(record):
                 return None
-            self.current.has_iter_numbers = False
+            self.current.forget_numbers(self._new_table())
             return len(self.current.table)
-        if not 0 <= iteration <= MOST_ITERS:
+        if not 0 <= iteration <= MOST_ITERS or self._repeats.is_iteration_repeat(iteration, record):
             return None
-        said = ("iter", iteration, *(record.get(k) for k in ("loss", "time_ms", "tok_s")))
-        if self._is_repeat(said):
-            return None
-        if iteration in self._latest and not record.get("is_unmeasured"):
-            return None  # another rank printed the same iteration later, with its own values
-        self._latest.append(iteration)
         return iteration
+
+    def _go_back_to(self, segment: Segment) -> None:
+        """Continue an earlier run."""
+        self._is_interleaved = True
+        self.segments.remove(segment)
+        self.segments.append(segment)
+        self._repeats = Repeats()
+        self._repeats.passed(segment.table.column("iter"))
 
     def _note_printed(self, segment: Segment, iteration: int) -> float | None:
         """Update the segment for a printed iteration. Return 1 if the line before explains why it
@@ -246,35 +242,33 @@ class Log:
         was_explained, segment.is_explained = segment.is_explained, False
         return 1.0 if was_explained else None
 
-    def _time_from_progress(self, record: Record, segment: Segment, iteration: int) -> float | None:
-        """The time of an iteration from a progress bar, which shows the elapsed time or a rate."""
-        elapsed, rate = record.get("elapsed_s"), record.get("rate_per_s")
-        if rate or elapsed is None:
-            return sane(1000 / rate, ABSURD["time_ms"]) if rate else None
-        before = segment.progress
-        if before is None or elapsed < before[1]:
-            segment.progress = (iteration, elapsed)
-            return None
-        if elapsed - before[1] < LEAST_SPAN_S or iteration <= before[0]:
-            return None  # the bar shows whole seconds: too coarse for a few iterations
-        segment.progress = (iteration, elapsed)
-        return float(1000 * (elapsed - before[1]) / (iteration - before[0]))
-
     def _add_eval(self, record: Record, line: int, stamp: float | None) -> None:
-        iteration = record.get("iter")
-        if iteration is None:
-            iteration = self.current.last_iter or 0
-        known = {
+        known: dict[str, Any] = {
             k: record.get(k) for k in ("train_loss", "val_loss", "val_se", "val_bpb", "time_ms")
         }
-        if self._is_repeat(("eval", iteration, *known.values())):
+        known["set"] = record.get("set") or ""
+        known["metrics"] = record.get("metrics")
+        iteration = record.get("iter")
+        known["has_number"] = iteration is not None and not record.get("is_placed")
+        if iteration is None:
+            if self.current.last_iter is None and not record.get("is_placed"):
+                self._unplaced.append((record, line, stamp))
+                return
+            iteration = self.current.place_after_all(known["set"], known["val_loss"])
+        elif self._is_interleaved:
+            self._go_back_to(nearest_run(iteration, self.segments))
+        if self._repeats.is_repeat(("eval", iteration, repr(known))):
+            if self.current.last_iter is None or iteration < self.current.last_iter:
+                self._doubtful = [*self._doubtful, (record, line, stamp)][-MOST_DOUBTFUL:]
             return
-        if self._is_quoted_late(iteration):
-            segment = self.current
-        else:
+        segment = self.current
+        if not segment.lacks_eval_of(iteration):
             segment = self._segment_for(iteration)
-        if segment.evals and segment.evals[-1].iter == iteration:
-            last = segment.evals[-1]
+        segment.note_elapsed(record.get("elapsed_s"), iteration, line)
+        same = [e for e in segment.evals[-MOST_SETS:] if e.iter == iteration]
+        last = next((e for e in same if e.set == known["set"]), None)
+        if last is not None:
+            known["has_number"] |= last.has_number
             if known["time_ms"] is not None:
                 segment.evals_ms += known["time_ms"] - (last.time_ms or 0.0)
             for name, value in known.items():
@@ -285,18 +279,16 @@ class Log:
             segment.first_line = line
         segment.evals.append(Eval(line=line, iter=iteration, stamp=stamp, **known))
         segment.evals_ms += known["time_ms"] or 0.0
-        note_evals(segment, [iteration])
+        if not same:
+            note_evals(segment, [iteration])
         limit(segment)
 
-    def _is_quoted_late(self, iteration: int) -> bool:
-        """Is this the evaluation of an earlier iteration? In forum posts, people often quote the
-        iterations first and the evaluation that explains one of them later."""
-        segment = self.current
-        if segment.last_iter is None or iteration >= segment.last_iter:
-            return False
-        if len(segment.table) > 100 or any(e.iter == iteration for e in segment.evals):
-            return False
-        return bool((segment.table.column("iter") == iteration).any())
+    def _place_evals(self, iteration: int | None) -> None:
+        """Add the evaluations before the first step of a run, whose own steps are unknown: with the
+        number of that step, or counted if there is none."""
+        unplaced, self._unplaced = self._unplaced, []
+        for record, line, stamp in unplaced:
+            self._add_eval({**record, "iter": iteration, "is_placed": True}, line, stamp)
 
     def _add_save(self, record: Record, line: int, stamp: float | None) -> None:
         segment = self.current
@@ -341,9 +333,12 @@ class Log:
 
     def finish(self) -> None:
         """Drop segments without training, such as the header of a run that never began."""
-        kept = [s for s in self.segments if not s.is_empty() or s.ran_out_of_memory]
+        self._place_evals(None)
+        kept = [s for s in self.segments if s.is_worth_keeping]
         if kept and self.segments[-1] not in kept:  # what was said after the last iteration
             kept[-1].events += self.segments[-1].events
             kept[-1].num_events.update(self.segments[-1].num_events)
             kept[-1].end.update(self.segments[-1].end)
+        if self._is_interleaved:
+            kept.sort(key=lambda segment: segment.first_line or 0)
         self.segments = kept or self.segments[:1]

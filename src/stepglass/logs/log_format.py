@@ -27,6 +27,12 @@ class LogFormat:
     mfu_is_of_own_device: bool = False  # MFU divides by the peak of the device that ran
     assumed_peak_tflops: float | None = None  # MFU divides by this on every device
     fallback_peak_tflops: float | None = None  # MFU divides by this if the device is unknown
+    time_holds_data: bool = False  # an iteration's time includes the wait for its batch
+    times_everything: bool = False  # an iteration's time includes all since the previous line
+    loss_is_nats: bool = True  # the loss is a token's cross-entropy to the base e
+    elapsed_name: str = ""  # what the log calls its own clock
+    elapsed_excludes: tuple[str, ...] = ()  # phases during which that clock stands still
+    is_general: bool = False  # columns were guessed: nothing is more than `supported`
     hides_nan_loss: bool = False  # a NaN loss is replaced by an average
 
     # -- what the trainer does

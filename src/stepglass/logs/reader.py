@@ -7,6 +7,10 @@
     {"kind": "event", "name": "oom", "detail": "CUDA out of memory. ..."}
     {"kind": "end", "wall_ms": 225800.5}
 
+If the time of an iteration is the mean since the previous line, the record says `is_mean`, or
+states the number of iterations as `window`. `elapsed_s` is what the trainer's own clock shows.
+An evaluation may have a `set` (several sets stay apart) and other `metrics`: {"wer": 0.74}.
+
 A value that the log does not state is absent or None, never guessed. MFU is in percent, as printed.
 Other values (`lr`, `grad_norm`, `tok_s`, `data_ms`, ...) use the names of the run log.
 """
@@ -18,16 +22,21 @@ from stepglass.logs.log_format import LogFormat
 
 Record = dict[str, Any]
 
+# Also matches `1,85`, which is no number of ours: without the rest, it would be read as 1.
 NUMBER = (
-    r"(?:[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?"
-    r"|[-+]?\.\d+|[-+]?(?:nan|inf(?:inity)?))"
+    r"(?:[-+]?\d+(?:,\d+)*(?:\.\d*)?(?:[eE][-+]?\d+)?"
+    r"|[-+]?\.\d+|[-+]?(?i:nan|inf(?:inity)?))"
 )
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 
 
 class Reader(Protocol):
     """Reads one format, line by line."""
 
-    format: LogFormat
+    @property
+    def format(self) -> LogFormat:
+        """What is known of the format. A few readers learn more about it from the lines."""
+        ...
 
     def read(self, text: str) -> list[Record]:
         """The records of a line; often none. Lines come in order, so a reader may keep state."""
@@ -36,15 +45,31 @@ class Reader(Protocol):
 
 def number(text: str | None) -> float | None:
     """
-    >>> number("529,882"), number("nan"), number("'2.104'"), number("x"), number(None)
+    >>> number("529,882"), number("nan"), number("'2.104'"), number("1,85"), number(None)
     (529882.0, nan, 2.104, None, None)
     """
     if text is None:
         return None
+    text = text.strip(" '\"")
+    if "," in text:
+        if not THOUSANDS.fullmatch(text):
+            return None
+        text = text.replace(",", "")
     try:
-        return float(text.strip(" '\"").replace(",", ""))
+        return float(text)
     except ValueError:
         return None
+
+
+def plain_number(text: str | None) -> float | None:
+    """A loss or a time. `1,234` is None: it may be 1234, or 1.234 with a decimal comma.
+
+    >>> plain_number("1,234"), plain_number("1,234.5"), plain_number("1.5")
+    (None, 1234.5, 1.5)
+    """
+    if text is not None and "," in text and "." not in text:
+        return None
+    return number(text)
 
 
 def decimal(text: str | None) -> float:

@@ -8,7 +8,7 @@ import math
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from stepglass.logs.reader import Record
 from stepglass.logs.table import Table
@@ -18,6 +18,7 @@ MOST_EVENTS = 2000
 MOST_KINDS = 100  # names of events to count
 MOST_END_VALUES = 100
 LONGEST_VALUE = 4096  # characters
+MOST_SECONDS = 1e10
 EXPLAINS = ("gc", "profiler")  # events that make the next iteration slow
 # The rules need these settings. They are kept even if there are more than MOST_NAMES others.
 ASKED_FOR = {
@@ -65,6 +66,9 @@ class Eval:
     time_ms: float | None = None
     stamp: float | None = None
     save_line: int | None = None  # line of the checkpoint after it
+    set: str = ""  # name of the evaluation set, if the log has several
+    metrics: dict[str, float] | None = None  # other figures of the same evaluation
+    has_number: bool = True  # the log tells its iteration; if not, `iter` is only its place
 
     @property
     def val(self) -> float | None:
@@ -80,6 +84,14 @@ class Save:
     iter: int | None = None
     time_ms: float | None = None
     stamp: float | None = None
+
+
+class Elapsed(NamedTuple):
+    """What the trainer's own clock showed at an iteration."""
+
+    line: int
+    iter: int
+    ms: float
 
 
 @dataclass
@@ -135,12 +147,20 @@ class Segment:
     bad_norm_line: int | None = None  # first NaN or infinite gradient norm
     num_bad_norms: int = 0
     progress: tuple[int, float] | None = None  # iteration and seconds of a progress bar
+    first_elapsed: Elapsed | None = None  # the trainer's own clock, if the log prints one
+    last_elapsed: Elapsed | None = None
     is_measured: bool = False  # an MFU was printed
     end: dict[str, Any] = field(default_factory=dict)
     end_line: int | None = None
 
     def is_empty(self) -> bool:
         return not len(self.table) and not self.evals
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        """Is there anything to explain: training, a summary of it, or why it did not begin?"""
+        has_summary = "wall_ms" in self.end and "train_loss" in self.end
+        return not self.is_empty() or has_summary or self.ran_out_of_memory
 
     @property
     def ran_out_of_memory(self) -> bool:
@@ -161,6 +181,48 @@ class Segment:
         if norm is not None and not math.isfinite(norm):
             self.num_bad_norms += 1
             self.bad_norm_line = self.bad_norm_line or line
+
+    def note_elapsed(self, seconds: float | None, iteration: int, line: int) -> None:
+        """Remember what the trainer's clock shows. If it goes back, it was reset."""
+        if seconds is None or not 0 <= seconds < MOST_SECONDS:
+            return
+        now = Elapsed(line, iteration, 1000 * seconds)
+        if self.last_elapsed is None or now.ms < self.last_elapsed.ms:
+            self.first_elapsed = now
+        self.last_elapsed = now
+
+    def forget_numbers(self, table: Table) -> None:
+        """A step has no number, so the run has none. If earlier steps had one, it was wrong: it
+        came from a progress bar that was ahead of the lines. `table` is an empty one for them."""
+        if self.has_iter_numbers and len(self.table):
+            names = ("line", "loss", "lr", "grad_norm")
+            rows = zip(*(self.table.column(name).tolist() for name in names), strict=True)
+            for iteration, row in enumerate(rows):
+                table.add({"iter": iteration, **dict(zip(names, row, strict=True))}, {})
+            self.table = table
+            self.first_iter, self.last_iter = 0, len(table) - 1
+            self.first_elapsed = self.last_elapsed = self.progress = None
+        self.has_iter_numbers = False
+
+    def place_after_all(self, name: str, val_loss: float | None) -> int:
+        """The place of an evaluation without a number, of the set `name`. Without any numbers, they
+        are counted, so that two that differ stay apart."""
+        place = self.last_iter or 0
+        if self.last_iter is None:
+            self.has_iter_numbers = False
+        last = next((e for e in reversed(self.evals) if e.set == name), None)
+        if last is None or last.iter < place or last.val_loss == val_loss or self.has_iter_numbers:
+            return place
+        return last.iter + 1
+
+    def lacks_eval_of(self, iteration: int) -> bool:
+        """Is this an earlier iteration without an evaluation? In forum posts, people often quote
+        the iterations first and the evaluation that explains one of them later."""
+        if self.last_iter is None or iteration >= self.last_iter:
+            return False
+        if len(self.table) > 100 or any(e.iter == iteration for e in self.evals):
+            return False
+        return bool((self.table.column("iter") == iteration).any())
 
     def setting(self, name: str) -> Any:
         return self.config.get(name)

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 # `n` counts printed iterations. `prev_mfu` is the MFU of the iteration printed before this one.
 # `weight` is how many slow iterations a slow row represents. `explained` is 1 if the line before
-# says why the iteration is slow.
+# says why the iteration is slow. `window` is how many iterations `time_ms` is the mean of.
 COLUMNS = (
     "n",
     "line",
@@ -39,6 +39,8 @@ COLUMNS = (
     "memory_bytes",
     "weight",
     "explained",
+    "window",
+    "num_skipped",
 )
 CAPACITY = 1 << 15
 ALL_SEGMENTS = 4  # all segments of a log together keep at most this many times CAPACITY
@@ -55,6 +57,9 @@ class RowBlock(Protocol):
     @property
     def times(self) -> Column: ...
 
+    @property
+    def windows(self) -> Column | float: ...
+
     def mfu(self, rows: RowChoice) -> Column: ...
 
     def take(self, rows: RowChoice) -> dict[str, Column]: ...
@@ -66,6 +71,10 @@ class ReadBlock:
     def __init__(self, columns: dict[str, Column]) -> None:
         self._columns = columns
         self.times = columns["time_ms"]
+        windows = columns.get("window")
+        self.windows: Column | float = (
+            1.0 if windows is None else np.where(np.isfinite(windows), windows, 1.0)
+        )
 
     def __len__(self) -> int:
         return len(self.times)
@@ -100,13 +109,13 @@ class Table:
 
     @property
     def time_sum_ms(self) -> float:
-        """The sum of all printed times."""
+        """The sum of all printed times. A mean counts for every iteration of its window."""
         self._flush()
         return self._time_sum_ms
 
     @property
     def num_times(self) -> int:
-        """The number of iterations with a printed time."""
+        """The number of iterations with a printed time, or within the window of one."""
         self._flush()
         return self._num_times
 
@@ -167,8 +176,9 @@ class Table:
         time = block.times
         first, self._count = self._count, self._count + len(time)
         is_known = ~np.isnan(time)
-        self._time_sum_ms += float(time[is_known].sum())
-        self._num_times += int(np.count_nonzero(is_known))
+        windows = np.broadcast_to(block.windows, time.shape)[is_known]
+        self._time_sum_ms += float((time[is_known] * windows).sum())
+        self._num_times += int(windows.sum())
         kept = time > self._slow_ms
         kept[-first % self._stride :: self._stride] = True
         rows = np.flatnonzero(kept)

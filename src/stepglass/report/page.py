@@ -15,6 +15,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from fluent.syntax import FluentParser
+from fluent.syntax import ast as fluent
+
 import stepglass
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.report.phases import phases_of_page
@@ -30,12 +33,11 @@ LAST_SCRIPTS = (
     *("charts.js", "sections.js", "toolbar.js", "page.js", "language.js"),
     *("file.js", "refine.js", "live.js", "run_list.js", "main.js"),
 )
-# Messages of the catalogues that the page uses: its own, and those it shares with `explain`.
+# Messages of the catalogues that the script says: those of the page, and some of `explain`.
 SPOKEN = re.compile(
-    r"(page-|phase-|level-|status-|basis-|where-title|wall-clock|findings-title|no-findings"
-    r"|cannot-title).*"
+    r"(page-(?!health-)|phase-).*|where-title|total|findings-title|no-findings|cannot-title"
 )
-PLACEHOLDER = re.compile(r"\{ *\$(\w+) *\}")
+Sentence = str | list[Any]  # what words.js evaluates
 INLINE_LIMIT = 64  # a longer column gets its own element
 
 HEAD = """\
@@ -135,14 +137,46 @@ def script_names() -> list[str]:
     return [*SCRIPTS, *(f"charts/{name}" for name in charts), *LAST_SCRIPTS]
 
 
-def spoken(language: str) -> dict[str, str]:
-    """Sentences of the catalogue for the script, which inserts the values itself."""
-    words = Words(language)
-    return {
-        key: words.text(key, **{name: f"{{{name}}}" for name in PLACEHOLDER.findall(source)})
-        for key, source in words.sources().items()
-        if SPOKEN.fullmatch(key) and not key.startswith("page-health-")
-    }
+def spoken(language: str) -> dict[str, Sentence]:
+    """Sentences of the catalogue for the script, which inserts the values and chooses plurals."""
+    found = {}
+    for key, source in Words(language).sources().items():
+        if SPOKEN.fullmatch(key):
+            message = FluentParser(with_spans=False).parse_entry(source)
+            assert isinstance(message, fluent.Message), f"{language}: {key}"
+            assert message.value is not None, f"{language}: {key}"
+            found[key] = sentence(message.value)
+    return found
+
+
+def sentence(pattern: fluent.Pattern) -> Sentence:
+    """A text with the {names} of its values. A sentence with choices is a list: texts and
+    `{"by": name of the value, "texts": by variant, "default": a variant}`."""
+    parts: list[Any] = [""]
+    for element in pattern.elements:
+        if isinstance(element, fluent.TextElement):
+            text = re.sub(r"\s*\n\s*", " ", element.value)
+        elif isinstance(element.expression, fluent.SelectExpression):
+            parts += [choice(element.expression), ""]
+            continue
+        elif isinstance(element.expression, fluent.StringLiteral):
+            text = element.expression.parse()["value"]
+        else:
+            assert isinstance(element.expression, fluent.VariableReference), element.expression
+            text = f"{{{element.expression.id.name}}}"
+        parts[-1] += text
+    return parts[0] if len(parts) == 1 else [part for part in parts if part != ""]
+
+
+def choice(select: fluent.SelectExpression) -> dict[str, Any]:
+    assert isinstance(select.selector, fluent.VariableReference), select.selector
+    texts: dict[str, Sentence] = {}
+    for variant in select.variants:
+        assert isinstance(variant.key, fluent.Identifier), variant.key
+        texts[variant.key.name] = sentence(variant.value)
+        if variant.default:
+            default = variant.key.name
+    return {"by": select.selector.id.name, "texts": texts, "default": default}
 
 
 def page_file(name: str) -> str:

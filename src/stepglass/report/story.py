@@ -5,13 +5,12 @@ The page contains all languages, so switching the language needs no server.
 """
 
 import json
-import math
 import shlex
 from pathlib import Path
 from typing import Any
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.render import output, show
+from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
@@ -59,7 +58,7 @@ def story_of(study: Study, name: str, run_dir: Path | None, words: dict[str, Wor
         "lines": {"total": study.log.num_lines, "understood": study.log.num_understood},
         "state": state,
         "health": health(found, state, last, words),
-        "parts": [part_story(part, MOST_STALLS // len(study.parts)) for part in study.parts],
+        "parts": [part_story(part, MOST_STALLS // len(study.parts), words) for part in study.parts],
         "findings": [finding_story(finding, words) for finding in found],
         "cannot": cannot_story(study, words),
         "config": settings_of(last) if last else {},
@@ -79,11 +78,16 @@ def all_words() -> dict[str, Words]:
 def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
     """Whether the run is running or how it ended, and its progress."""
     last = study.parts[-1] if study.parts else None
-    state: dict[str, Any] = {"name": "log", "step": None, "max_iters": None, "left_ms": None}
+    state: dict[str, Any] = dict.fromkeys(("step", "iter", "max_iters", "left_ms"))
+    state["name"] = "log"
     if last is None:
         return {**state, "name": "waiting" if run_dir is not None else "log"}
     step = last.segment.last_iter
-    state |= {"step": None if step is None else step + 1, "max_iters": last.max_iters}
+    if step is not None and study.log.format.is_run_log:
+        state |= {"step": step + 1, "max_iters": last.max_iters}
+    elif last.segment.has_iter_numbers:
+        # Others count from 0 or 1 and print only some iterations: the number done is not known.
+        state["iter"] = step
     reason = last.segment.end.get("reason")
     if run_dir is None:
         state["name"] = (
@@ -131,26 +135,36 @@ def first_of(acting: list[Finding], words: Words) -> str:
     return words.text("page-health-more", title=title, count=len(acting) - 1)
 
 
-def part_story(part: Part, most_stalls: int) -> dict[str, Any]:
+def ledger_story(part: Part, words: dict[str, Words]) -> dict[str, Any] | None:
+    ledger = part.timing.ledger
+    if ledger is None:
+        return None
+    return {
+        "covers": ledger.covers,
+        "wall_ms": output.rounded(ledger.wall_ms, 3),
+        "total_ms": output.rounded(ledger.total_ms, 3),
+        "phases": {name: output.rounded(ms, 3) for name, ms in ledger.phases.items()},
+        "name": {code: ledger_table.total_name(ledger, w) for code, w in words.items()},
+        "about": {code: ledger_table.about_text(part, ledger, w) for code, w in words.items()},
+    }
+
+
+def part_story(part: Part, most_stalls: int, words: dict[str, Words]) -> dict[str, Any]:
     """Numbers about one segment."""
-    ledger, best = part.timing.ledger, part.best_eval
+    best = part.best_eval
     stalls = [spike.iter for spike in part.timing.spikes if "unexplained" in spike.cause]
-    _, losses, _ = part.losses
+    iters, losses, _ = part.losses
+    nan_iter = part.segment.nan_iter
+    has_last_loss = len(losses) > 0 and (nan_iter is None or iters[-1] > nan_iter)
     return {
         "first_iter": part.segment.first_iter,
-        "last_iter": part.segment.last_iter,
+        "last_iter": part.segment.last_iter if part.segment.has_iter_numbers else None,
         "normal_ms": output.rounded(part.timing.normal_ms, 3),
         "stalls": stalls[:most_stalls],
-        "ledger": None
-        if ledger is None
-        else {
-            "basis": ledger.basis,
-            "wall_ms": output.rounded(ledger.wall_ms, 3),
-            "phases": {name: output.rounded(ms, 3) for name, ms in ledger.phases.items()},
-        },
+        "ledger": ledger_story(part, words),
         "best": {"iter": best.iter, "val": output.rounded(best.val)} if best else None,
         "last_val": output.rounded(part.evals[-1].val) if part.evals else None,
-        "last_loss": output.rounded(float(losses[-1])) if len(losses) else None,
+        "last_loss": output.rounded(float(losses[-1])) if has_last_loss else None,
         "mfu": {
             "clean": output.rounded(part.mfu.clean, 4),
             "corrected": output.rounded(part.mfu.corrected, 4),
@@ -168,9 +182,10 @@ def finding_story(finding: Finding, words: dict[str, Words]) -> dict[str, Any]:
         "rule": finding.rule,
         "level": finding.level,
         "status": finding.status,
+        "grade": {code: show.graded(finding, w) for code, w in words.items()},
         "lines": finding.lines,
         "iters": finding.iters,
-        "change": show.change_flags(finding),
+        "change": answer.change_flags(finding),
         "title": {code: printable(output.title(finding, w)) for code, w in words.items()},
         "text": {code: printable(output.text(finding, w)) for code, w in words.items()},
     }
@@ -198,7 +213,7 @@ def environment_of(part: Part) -> list[list[Any]]:
 def setting_text(value: object) -> str:
     """A setting's value as text that can be shown."""
     if isinstance(value, float):
-        text = f"{value:.6g}" if math.isfinite(value) else "n/a"
+        text = f"{value:.6g}"
     elif isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, default=str)
     else:

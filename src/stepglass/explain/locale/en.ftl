@@ -12,23 +12,56 @@ log-segments = { $count ->
     [one] one run
    *[other] { $count } runs, one after the other (the iteration number goes back, or the log says so)
   }
+columns-taken = The trainer is not known. Columns were taken for: { $columns }
 segment-title = Run { $number }: iterations { $first } to { $last }
-normal-is = An ordinary iteration takes { $normal_ms }.
-ends-with = It ends with an error (line { $line }): { $detail }
+answer-problem = Problem: { $title }
+answer-advice = Worth changing: { $title }
+answer-note = No problem found. { $title }
+answer-fine = No problem found.
+answer-error = Problem: the run ended with an error (line { $line }): { $detail }
+answer-interrupted = No problem found; the run was interrupted (line { $line }).
+answer-step = A training step takes { $normal_ms }.
+answer-mean = A step takes { $mean_ms } on average by { $clock }.
+answer-run-mean = A step takes { $mean_ms } on average, everything else included.
+answer-no-step = The log does not say how long a step takes.
+answer-see = What to do is explained below.
+answer-keep = This log shows nothing to change.
+ends-with = ended with an error (line { $line }): { $detail }
+val-losses = { $figure ->
+    [bpb] validation, bits per byte
+   *[loss] validation loss
+  }: { $which ->
+    [only] { $best_loss } (step { $best_iter })
+    [best] best { $best_loss } (step { $best_iter }, the last)
+   *[both] best { $best_loss } (step { $best_iter }), last { $last_loss } (step { $last_iter })
+  }
 loss-row = loss
 time-row = time
 where-title = Where the time went
 basis-run-log = from the run log: every millisecond was recorded
 basis-timestamps = by the log's timestamps
 basis-wall-clock = by the total the log states
-basis-printed = from the printed times: every iteration is printed
-basis-estimated = estimated: iterations that are not printed are taken to be ordinary ones
+basis-clock = by the log's own clock, { $clock }
+basis-bar = by the progress bar's elapsed time
+basis-printed = the sum of the printed times
+basis-estimated = estimated: iterations that are not printed count as normal ones
+covers-run = the whole run
+covers-loop = iterations { $first } to { $last }
+covers-loop-unnumbered = the printed iterations
+covers-timed = steps and evaluations of iterations { $first } to { $last }
+covers-timed-unnumbered = the printed steps and evaluations
+covers-steps = training steps { $first } to { $last } only; this log does not time evaluations and checkpoints
+covers-steps-unnumbered = the printed training steps only; this log does not time evaluations and checkpoints
+clock-of-bar = the progress bar's elapsed time
+clock-without = { $clock }, which leaves out: { $phases }
 phase-step = training steps
 phase-eval = evaluations
 phase-checkpoint = checkpoints
 phase-eval-checkpoint = evaluations and checkpoints
-phase-warmup-eval = warm-up and first evaluation
-phase-warmup = warm-up
+phase-warmup-eval = start-up and first evaluation
+phase-warmup = start-up
+phase-rest = everything else
+phase-all = training, everything included
 phase-stall = unexplained stalls
 phase-unattributed = unattributed
 phase-data = waiting for data
@@ -38,8 +71,9 @@ phase-log = logging
 phase-gc = Python's garbage collector
 phase-other = other
 wall-clock = wall clock
+total = total
 findings-title = Findings
-no-findings = Nothing to change was found.
+no-findings = No problem found.
 status-established = established
 status-supported = supported
 status-hypothesis = hypothesis
@@ -51,100 +85,180 @@ lines-cited = { $count ->
    *[other] lines { $lines }
   }
 lines-more = { $lines } and { $more } more
-change-is = to change it: { $flags }
+grade-is = { $level }, { $status }
+grade-cites = { $level }, { $status }; { $cited }
+change-is = Try: { $flags }
 cannot-title = What this log cannot show
+cannot-more = ({ $count } more with --all)
 top-findings = What stands out (stepglass explain { $run } says more):
 
 ## Rules
 
-rule-eval-inside-iteration-title = iter { $iter } is not a slow iteration: its time holds an evaluation
-rule-eval-inside-iteration-text = nanoGPT's timer runs from the end of one iteration to the end of the next. At { $count ->
-    [one] this boundary
-   *[other] these { $count } boundaries
-  } it also ran the evaluation printed just before{ $variant ->
+rule-eval-inside-iteration-title = { $cost ->
+    [share] { $includes ->
+        [together] Evaluations and checkpoints take { $eval_share } of the time; iter { $iter } is slow because it includes both
+       *[other] Evaluations take { $eval_share } of the time; iter { $iter } is slow because it includes one
+      }
+    [ratio] iter { $iter } is slow because it includes an evaluation, which costs as much as { $each_iters } iterations
+   *[low] { $place ->
+        [window] The { $window } iterations up to iter { $iter } are not slow: their mean time includes an evaluation
+       *[one] iter { $iter } is not a slow iteration: its time includes an evaluation
+      }
+  }
+rule-eval-inside-iteration-text = { $place ->
+    [window] The printed time is the mean of everything since the previous line.
+   *[one] The timer runs from the end of one iteration to the end of the next.
+  } At { $count ->
+    [one] this line
+   *[other] these { $count } lines
+  } it also includes { $evidence ->
+    [inferred] an evaluation, which the log does not print
+   *[printed] the evaluation printed just before
+  }{ $includes ->
     [eval] {""}
-   *[other] {" "}and, where a line says so, saved a checkpoint
-  }. Of the { $time_ms } at iter { $iter }, { $excess_ms } are that{ $variant ->
+   *[other] {" "}and, where a line says so, a checkpoint
+  }. Of the { $time_ms } { $place ->
+    [window] of the { $window } iterations up to iter { $iter }
+   *[one] at iter { $iter }
+  }, { $excess_ms } are that{ $includes ->
     [split] {" "}(about { $eval_ms } of evaluation and { $save_ms } of checkpoint)
    *[other] {""}
-  }; the training step itself took the usual { $normal_ms }. For fewer such lines raise eval_interval (lowering it makes more of them); for shorter ones lower eval_iters.
+  }; a normal iteration takes { $normal_ms }. { $cost ->
+    [low] For fewer such lines raise eval_interval (a lower one makes more of them); for shorter ones lower eval_iters.
+   *[other] One evaluation costs as much as { $each_iters } iterations and comes every { $interval }. { $advice ->
+        [interval] With eval_interval={ $wanted } it would be about 5%.
+        [batches] With eval_iters={ $wanted } it would be about 5%, with noisier losses.
+        [rarer] eval_interval={ $wanted } leaves four evaluations in this run; fewer eval_iters make each one shorter.
+       *[none] Evaluate less often (a higher eval_interval) or on fewer batches (a lower eval_iters).
+      }
+  }{ $saves_worse ->
+    [yes] {" "}Checkpoints were saved even where the val loss was not the best so far: always_save_checkpoint=False saves only the better ones.
+   *[no] {""}
+  }{ $last ->
+    [mfu] {" "}The log ends with such a line: quote { $normal_ms } per iteration and an mfu of { $clean_mfu }, not its { $last_time_ms } and { $printed_mfu }.
+    [time] {" "}The log ends with such a line: quote { $normal_ms } per iteration, not its { $last_time_ms }.
+   *[no] {""}
+  }
 
 rule-mfu-echo-title = The dip in mfu is an echo of one slow line, not a slowdown
-rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes some twenty lines to climb back. Replaying that average over the printed times gives the printed column again, to the last digit, on all { $replayed } lines tried. The speed itself did not change: { $clean_mfu }.
+rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values. The speed itself did not change: { $clean_mfu }.
 
-rule-warm-up-title = iter { $iter } holds the warm-up
+rule-warm-up-title = { $variant ->
+    [window] The first { $count } iterations include the start-up
+   *[other] iter { $iter } includes the start-up
+  }
 rule-warm-up-text = { $variant ->
-    [eval] The first iteration's { $time_ms } are its evaluation and an ordinary step ({ $normal_ms }); warm-up hardly shows.
-    [both] The first iteration took { $time_ms }: about { $warmup_ms } of warm-up (compilation, kernels, first batches), { $eval_ms } of evaluation, and a step of { $normal_ms }.
-    [together] The first iteration took { $time_ms }: warm-up (compilation, kernels, first batches) and the evaluation that nanoGPT runs at iteration 0, together. No later evaluation stands alone in this log to tell them apart; an ordinary step takes { $normal_ms }.
-   *[plain] The first iteration took { $time_ms } against the usual { $normal_ms }: compilation, kernel selection and the first batches. It happens once.
-  }
+    [eval] The { $time_ms } of the first iteration are its evaluation and a normal step ({ $normal_ms }). The start-up itself hardly shows.
+    [both] The first iteration took { $time_ms }: about { $warmup_ms } of start-up, { $eval_ms } of evaluation, and a step of { $normal_ms }.
+    [together] The first iteration took { $time_ms }: the start-up and the evaluation at iteration 0, together. No later evaluation in this log shows what it costs alone; a normal step takes { $normal_ms }.
+    [window] They took { $time_ms } each on average, later ones { $normal_ms }: { $warmup_ms } of start-up in all.
+    [line] The first line shows { $time_ms }, later ones { $normal_ms }. It probably includes the start-up.
+   *[plain] The first iteration took { $time_ms }, later ones take { $normal_ms }.
+  } Start-up is { $work ->
+    [compile] mostly the compilation of the model (torch.compile), then memory, kernels and the first batch
+    [any] what happens once: compiling the model (if it is compiled), allocating memory, loading kernels, reading the first batch
+   *[first-use] what happens once: allocating memory, loading kernels, reading the first batch
+  }.
 
-rule-mfu-wrong-peak-title = The printed mfu is measured against the wrong peak
+rule-mfu-wrong-peak-title = { $variant ->
+    [no-peak] The printed mfu compares this run with an A100
+   *[other] The printed mfu is measured against the wrong peak
+  }
 rule-mfu-wrong-peak-text = { $variant ->
-    [other] The log divides by { $assumed_tflops } TFLOP/s. On the { $device } ({ $peak_tflops } TFLOP/s) an ordinary iteration's { $clean_mfu } means { $corrected_mfu }: times { $assumed_tflops }, over { $peak_tflops }.
-    [over] { $printed_mfu } is more than any device can do: the log divides by { $assumed_tflops } TFLOP/s, an A100's peak, and this run was on something faster. Name it with --device to get the real figure.
-   *[no-peak] nanoGPT divides by { $assumed_tflops } TFLOP/s, an A100's peak, on every device. For { $device } the figure only says how this run compares with an A100; what it achieved is { $achieved_tflops } TFLOP/s.
+    [other] The log divides by { $assumed_tflops } TFLOP/s. For the { $device } ({ $peak_tflops } TFLOP/s) the { $clean_mfu } of a normal iteration corresponds to { $corrected_mfu } (× { $assumed_tflops } / { $peak_tflops }).
+    [over] { $printed_mfu } is more than any device can do: the log divides by { $assumed_tflops } TFLOP/s, an A100's peak. Either this run was on something faster (name it with --device to get the real figure), or the printed time is too short, because the clock was read before the device had finished.
+   *[no-peak] nanoGPT divides by { $assumed_tflops } TFLOP/s, an A100's peak, on every device. For { $device } the figure only says how this run compares with an A100{ $achieved ->
+        [known] ; it achieved { $achieved_tflops } TFLOP/s
+       *[unknown] {""}
+      }.
   }
 
-rule-small-kernels-title = The GPU waits for work: the kernels are too small
-rule-small-kernels-text = The { $device } reaches { $corrected_mfu } of its peak at { $normal_ms } an iteration. With a model or micro-batch this small, starting kernels takes as long as running them. Larger batches cost little extra time until that changes.
+rule-small-kernels-title = The GPU may be waiting for work: the kernels are small
+rule-small-kernels-text = The { $device } reaches { $corrected_mfu } of its peak at { $normal_ms } per iteration. With a model or micro-batch this small, starting kernels can take as long as running them. If so, larger batches cost little extra time, and torch.compile helps.
 
 rule-accumulation-waste-title = Gradient accumulation runs small batches one after another
-rule-accumulation-waste-text = { $accumulation } micro-batches of { $batch } sequences run in turn where fewer, larger ones would do. The changed values keep the tokens of an iteration ({ $tokens_per_iter }) and need about { $memory_bytes } of memory.
+rule-accumulation-waste-text = { $accumulation } micro-batches of { $batch } sequences run in turn where fewer, larger ones would do. The changed values keep the tokens per iteration ({ $tokens_per_iter }) and need about { $memory_bytes } of memory.
 
 rule-slow-path-title = { $variant ->
     [attention] Attention takes the slow path
+    [sdpa] Attention runs on PyTorch's SDPA instead of FlashAttention 3
     [compile] torch.compile gave up on part of the model
-    [float32] Training in float32 leaves the tensor cores idle
+    [float32] Training in float32 is slower than in { $dtype }
    *[mps] On mps nanoGPT trains in float32 whatever dtype says
   }
 rule-slow-path-text = { $variant ->
-    [attention] The log says that fused attention is not available, so every layer writes out its whole attention matrix. A newer PyTorch has it.
+    [attention] The log says that fused attention is not available, so every layer writes its whole attention matrix to memory. PyTorch 2.0 and later have it.
+    [sdpa] The log says that FlashAttention 3 is not available here: it needs a Hopper GPU (H100) and its package. SDPA is fused as well and trains the same; it is slower, most of all with sliding windows.
     [compile] The log shows { $count ->
         [one] a warning
        *[other] { $count } warnings
-      } that code fell back to eager mode: compilation time is paid, its gain is not.
-    [float32] On a GPU with bfloat16 units the matrix products run at a fraction of their speed in float32.
-   *[mps] nanoGPT treats every device but CUDA as a CPU and switches mixed precision off. Nothing is wrong; expect float32 speed.
+      } that code fell back to eager mode: compilation takes its time, but that part runs no faster.
+    [float32] Matrix products in float32 run at half the speed of { $dtype } or less, and activations need twice the memory.
+   *[mps] nanoGPT turns mixed precision off on every device but CUDA. Nothing is wrong; expect float32 speed.
   }
 
 rule-data-bound-title = Training waits for data
-rule-data-bound-text = Waiting for batches took { $data_share } of the working time{ $variant ->
+rule-data-bound-text = Waiting for batches took { $data_share } of the time of the training steps{ $variant ->
     [phases] {""}, { $total_ms } in all
-   *[plain] {""}, { $total_ms } in all: { $median_ms } each at the median, { $worst_ms } at worst
-  }. Keep the data on a local disk or in memory, and read ahead.
+   *[plain] {""}: { $median_ms } per iteration at the median, { $worst_ms } at worst
+  }. Keep the data on a local disk or in memory, and load batches ahead.
 
-rule-periodic-stall-title = A stall every { $every } iterations, off every boundary
-rule-periodic-stall-text = { $count } iterations took about { $excess_ms } longer than their neighbours, at regular distance and not at evaluations or checkpoints: { $total_ms } in all. { $variant ->
-    [gc] The log shows Python's garbage collector at work there.
-   *[plain] Python's garbage collector does that, and so do other processes on a timer.
-  } gc.freeze() and gc.disable() after the first iterations rule the collector out.
+rule-periodic-stall-title = { $variant ->
+    [sync] The line after each evaluation or checkpoint is slow
+    [included] The line after each evaluation or checkpoint is slow
+   *[other] A stall every { $every } iterations, not at evaluations or checkpoints
+  }
+rule-periodic-stall-text = { $count } times an iteration took about { $excess_ms } longer than its neighbours, every { $every } iterations (about every { $period_ms }): { $total_ms } in all. { $variant ->
+    [gc] The log shows Python's garbage collector at work. Call gc.freeze() and gc.disable() after the first iterations.
+    [sync] It comes one line after an evaluation or a checkpoint: training then waits for the device and has to fill its queue and its caches again.
+    [included] It comes right after an evaluation or a checkpoint, whose time is probably counted into this line.
+    [optimizer] Possible causes: the periodic update of the optimizer's preconditioner, which this log mentions (SOAP or Shampoo), the switch to the next data file, or another program on a timer.
+    [shard] Possible causes: the switch to the next data file (shard), which comes about that often, or another program on a timer.
+    [short] Possible causes: the switch to the next data file, a periodic update inside the optimizer (SOAP, Shampoo), Python's garbage collector (gc.freeze() and gc.disable() after the first iterations rule it out), or another program on a timer.
+   *[plain] Possible causes: the switch to the next data file, a periodic update inside the optimizer (SOAP, Shampoo), or another program on a timer.
+  }
 
-rule-slowdown-title = Iterations became { $rise_percent } slower
-rule-slowdown-text = An ordinary iteration went from { $first_ms } to { $last_ms }{ $variant ->
+rule-slowdown-title = Iterations take { $rise_percent } longer than at first
+rule-slowdown-text = A normal iteration went from { $first_ms } to { $last_ms }{ $variant ->
     [drift] , gradually
    *[other] , at about iter { $iter }
   }, and stayed there. { $variant ->
     [throttle] The log names a thermal or power limit: cooling or the power setting is the cause.
-   *[other] Heat, another program on the same device, or memory pressure do that; the log does not say which. Look at the device's clock and temperature while it runs.
+   *[other] Possible causes: heat, another program on the same device, memory running short, or longer batches; the log does not say which. Watch the device's clock and temperature while it runs.
   }
 
-rule-eval-too-expensive-title = { $variant ->
-    [together] Evaluations and checkpoints take { $eval_share } of the time
-   *[plain] Evaluation takes { $eval_share } of the time
+rule-slow-stretch-title = Iterations took { $rise_percent } longer from iter { $first_iter } to iter { $end_iter }, then normal again
+rule-slow-stretch-text = In between an iteration took { $slow_ms } instead of { $normal_ms }, which cost { $excess_ms } in all. { $variant ->
+    [throttle] The log names a thermal or power limit at that time.
+   *[plain] Most likely another program used the same machine; heat or longer batches are possible too.
+  }
+
+rule-eval-too-expensive-title = { $covers ->
+    [timed] { $variant ->
+        [together] Evaluations and checkpoints take { $eval_share } of the time that the log prints
+       *[plain] Evaluations take { $eval_share } of the time that the log prints
+      }
+   *[other] { $variant ->
+        [together] Evaluations and checkpoints take { $eval_share } of the time
+       *[plain] Evaluations take { $eval_share } of the time
+      }
   }
 rule-eval-too-expensive-text = Each { $variant ->
     [together] evaluation with its checkpoint
    *[plain] evaluation
-  } costs { $each_ms }, as much as many steps of { $normal_ms }, and comes every { $interval } iterations. An eval_interval of { $wanted } would hold it at 5%; so would fewer batches an evaluation (eval_iters{ $fewer_iters ->
-    [none] {""}
-   *[other] {" "}{ $fewer_iters }
-  }), at the price of noisier losses.
+  } takes { $each_ms }{ $compared ->
+    [yes] {""}, as long as { $each_iters } iterations, and comes every { $interval }
+   *[no] {" "}and comes every { $interval } iterations
+  }. { $advice ->
+    [interval] One every { $wanted } iterations would take about 5%.
+    [batches] With { $wanted } batches per evaluation it would be about 5%, with noisier losses.
+    [rarer] One every { $wanted } iterations leaves four evaluations in this run; fewer batches per evaluation make each one shorter.
+   *[none] Evaluate less often or on fewer batches.
+  }
 
 rule-eval-noise-title = The last evaluations differ by less than their noise
-rule-eval-noise-text = One evaluation is uncertain by { $se_loss }; two of them must differ by { $least_loss } to mean anything, and the last { $count } changes were at most { $largest_loss }. Do not pick a checkpoint by them{ $variant ->
-    [more] {""}: more eval_iters, or the same fixed windows every time, decide it
+rule-eval-noise-text = One evaluation is uncertain by { $se_loss }; two of them must differ by { $least_loss } to mean anything, and the last { $count } changes were at most { $largest_loss }. Do not choose a checkpoint by them{ $variant ->
+    [more] {""}: more eval_iters, or the same fixed batches every time, would decide it
    *[plain] {""}
   }.
 
@@ -153,72 +267,142 @@ rule-checkpoint-interval-title = { $variant ->
    *[plain] Checkpoints take { $save_share } of the time
   }
 rule-checkpoint-interval-text = { $variant ->
-    [none] No line of this log says that a checkpoint was saved. A crash now would cost all of it.
-   *[plain] { $count } checkpoints at about { $save_ms } each stopped training for { $total_ms }. With one failure a day in mind, one every { $wanted_ms } is best; in nanoGPT saving is tied to eval_interval.
+    [none] No line of this log says that a checkpoint was saved. A crash now would lose all of it.
+   *[plain] { $count } checkpoints of about { $save_ms } each stopped training for { $total_ms }. { $run ->
+        [short] For a run as short as this one, a checkpoint at the end is enough.
+       *[long] If the machine fails about once a day, one every { $wanted_ms } loses the least time.
+      }{ $tied ->
+        [yes] {" "}nanoGPT saves when it evaluates: always, or with always_save_checkpoint=False only if the val loss is the best so far.
+       *[no] {""}
+      }
   }
 
 rule-overfitting-title = { $variant ->
-    [gap] Overfitting: the validation loss is far above the training loss
-   *[other] Overfitting since iteration { $best_iter }
+    [gap] The validation loss is far above the training loss: overfitting
+    [gap-few] The validation loss is far above the training loss: overfitting
+    [metric] The validation loss rises, but { $metric } still improves
+    [one] The last evaluation is worse than the best: overfitting may have begun
+   *[other] Overfitting since about step { $best_iter }
   }
 rule-overfitting-text = { $variant ->
-    [gap] At step { $last_iter } the model scores { $train_loss } on text it has seen and { $last_loss } on text it has not: a gap of { $gap_loss }, { $gap_percent } of the training loss; it is { $perplexity_times } times as unsure about new text. That is memorising, not a mild gap. With so few evaluations the log cannot show when it began: look for the step with the lowest val loss.
-    [no-train] The validation loss was best at step { $best_iter } ({ $best_loss }) and has risen by { $rise_loss } ({ $rise_percent }) to { $last_loss } while the training loss fell. Everything after that step made the model worse on new text.
-   *[rising] The validation loss was best at step { $best_iter } ({ $best_loss }) and has risen by { $rise_loss } ({ $rise_percent }) to { $last_loss }, while the training loss fell to { $train_loss }. Everything after that step made the model worse on new text: stop there, use more dropout or more data, or a smaller model.
+    [gap] At step { $last_iter } the model scores { $train_loss } on data it has seen and { $last_loss } on data it has not: a gap of { $gap_loss }, { $gap_percent } of the training loss; its perplexity is { $perplexity_times } times as high on new data. That is memorising, not a mild gap. The validation loss was lowest at step { $best_iter } ({ $best_loss }).
+    [gap-few] At step { $last_iter } the model scores { $train_loss } on data it has seen and { $last_loss } on data it has not: a gap of { $gap_loss }, { $gap_percent } of the training loss; its perplexity is { $perplexity_times } times as high on new data. That is memorising, not a mild gap. With so few evaluations the log cannot show when it began: look for the step with the lowest val loss.
+    [metric] The validation loss was lowest at step { $best_iter } ({ $best_loss }) and has risen by { $rise_loss } ({ $rise_percent }) to { $last_loss } while the training loss fell. In the same evaluations { $metric } went from { $before_points } to { $now_points }: the model is more certain where it is wrong, but not worse at its task. Choose the checkpoint by the figure that counts for you.
+    [one] The validation loss was lowest at step { $best_iter } ({ $best_loss }) and is { $rise_loss } higher ({ $rise_percent }) in the last evaluation, while the training loss fell. One evaluation may be chance: the next ones will tell.
+    [no-train] The validation loss was lowest at step { $best_iter } ({ $best_loss }) and has risen by { $rise_loss } ({ $rise_percent }) to { $last_loss } while the training loss fell. Everything after that step made the model worse on new data.
+   *[rising] The validation loss was lowest at step { $best_iter } ({ $best_loss }) and has risen by { $rise_loss } ({ $rise_percent }) to { $last_loss }, while the training loss fell to { $train_loss }. Everything after that step made the model worse on new data: stop there, use more dropout or more data, or a smaller model.
   }
 
 rule-best-checkpoint-lost-title = The best checkpoint was overwritten by a worse one
-rule-best-checkpoint-lost-text = nanoGPT keeps one checkpoint. The best was step { $best_iter } (val loss { $best_loss }); the file now holds step { $kept_iter } ({ $kept_loss }), worse by { $worse_loss }.
+rule-best-checkpoint-lost-text = nanoGPT keeps one checkpoint, and with always_save_checkpoint every evaluation overwrites it. The best was step { $best_iter } (val loss { $best_loss }); the file now contains step { $kept_iter } ({ $kept_loss }), worse by { $worse_loss }.
 
 rule-stopped-early-title = The run ended while it was still learning
-rule-stopped-early-text = The validation loss was still falling at the end (step { $last_iter }: { $last_loss }), by about { $gain_loss } a thousand iterations, without the gap that memorising would leave. A longer run, with the decay stretched to it, should gain more.
+rule-stopped-early-text = The validation loss was still falling at the end (step { $last_iter }: { $last_loss }), by about { $gain_loss } per thousand iterations, and there is no sign of overfitting. A longer run, with the decay stretched to it, should gain more.
 
 rule-schedule-mismatch-title = { $variant ->
-    [batch] The learning rate is high for so few tokens an iteration
+    [batch] The learning rate is high for so few tokens per iteration
     [floor] The learning rate's floor is unusual
-    [warmup] Warm-up takes a large part of the run
+    [warmup] The learning-rate warm-up takes a large part of the run
    *[other] The learning rate's decay does not fit the length of the run
   }
 rule-schedule-mismatch-text = { $variant ->
     [floor] min_lr is { $low_lr } at a learning_rate of { $rate }; a tenth of it is usual.
-    [batch] learning_rate { $rate } was tuned for half a million tokens an iteration; here there are { $batch_tokens }. With fewer tokens the gradient is noisier: scale the rate with the square root.
+    [batch] learning_rate { $rate } is usual for half a million tokens per iteration; here there are { $batch_tokens }. With fewer tokens the gradient is noisier: scale the rate with the square root.
     [warmup] The learning rate climbs for { $warmup_iters } of { $max_iters } iterations; one or two percent are usual.
-    [long] lr_decay_iters is { $decay_iters } but the run ends at { $max_iters }: the learning rate never gets low, and the last part of the decay is where the loss drops most.
+    [long] lr_decay_iters is { $decay_iters } but the run ends at { $max_iters }: the learning rate never gets low. The loss usually falls visibly while the rate decays, and this run misses most of that.
    *[short] lr_decay_iters is { $decay_iters } and the run goes on to { $max_iters }: all iterations after the decay run at min_lr.
   }
 
 rule-nan-loss-title = { $variant ->
-    [eval] An evaluation gave no number (step { $iter }, line { $line })
-   *[other] The loss is no number from iter { $iter } on (line { $line })
+    [eval] An evaluation gave NaN (step { $iter }, line { $line })
+    [vanished] The loss is missing from iter { $iter } on (line { $line }): it is probably NaN
+   *[other] The loss is NaN or infinite from iter { $iter } on (line { $line })
   }
 rule-nan-loss-text = { $variant ->
     [eval] The training loss stays finite, so the model still learns. The evaluation itself is at fault: no batches to score, or no valid targets in them.
    *[other] { $last_iter ->
-        [none] The first loss printed is already no number.
+        [none] The first loss printed is already NaN or infinite.
        *[other] The last finite loss was { $last_loss } at iter { $last_iter }.
-      } Nothing after it was learned: stop the run{ $save_iter ->
+      } { $variant ->
+        [vanished] Every line before has a loss, { $count ->
+            [one] the last line has
+           *[other] the last { $count } lines have
+          } none{ $has_bad_norms ->
+            [yes] , and the gradient norm is NaN there
+           *[no] {""}
+          }: some trainers leave the loss out where it is NaN.{" "}
+       *[other] {""}
+      }Nothing after it was learned: stop the run{ $save_iter ->
         [none] {""}
-       *[other] {" "}and go back to the checkpoint of iteration { $save_iter }, if it has not been overwritten
+       *[other] {" "}and go back to the checkpoint of iteration { $save_iter }{ $overwritten ->
+            [yes] , if you have a copy: a later save in this log has overwritten it
+           *[no] {""}
+          }
       }. { $variant ->
+        [exploded] The loss had risen far above its best before it became NaN: the learning rate is too high, or gradients are not clipped.
+        [first] Nothing had been learned yet, so it is not the learning rate. Usual causes: NaN in the data or in the loaded weights, batches without a valid target, float16 overflow, or a faulty kernel.
         [fp16] In float16 large values overflow; bfloat16 or float32 do not.
        *[other] Usual causes: a learning rate too high, float16 overflow, or a token id outside the vocabulary.
       }{ $faster_percent ->
         [none] {""}
-       *[other] {" "}Iterations have been { $faster_percent } faster since: that is how it looks when the gradient scaler skips every update.
+       *[other] {" "}Iterations have taken { $faster_percent } less time since: that is how it looks when GradScaler skips every update.
       }
   }
 
-rule-divergence-title = Training diverged at about iter { $iter }
-rule-divergence-text = The loss had come down to { $best_loss } (iter { $best_iter }), then rose and stayed up: { $last_loss } at the end{ $variant ->
-    [rate] {""}, with a learning rate of { $rate } where it began
-   *[plain] {""}
-  }. Go back to a checkpoint before it, with half the learning rate and a longer warm-up.
+rule-broken-gradient-title = { $variant ->
+    [zero] The gradient norm is exactly 0 from iter { $iter } on (line { $line })
+   *[other] The gradient norm is NaN or infinite from iter { $iter } on (line { $line })
+  }
+rule-broken-gradient-text = { $variant ->
+    [zero] No gradient reaches the weights on the last { $count } lines, so nothing is learned. Usual causes: batches whose labels are all masked, frozen or detached parameters, or float16 values too small to represent.
+    [nan-no-loss] It is on all of the last { $count } lines, and no line has a loss: some trainers leave it out where it is NaN. Nothing is learned any more: stop the run and go back to a checkpoint before it. Usual causes: a learning rate too high, float16 overflow, or batches without a valid target.
+   *[nan] It is on all of the last { $count } lines, although the printed loss looks fine. Updates with such a gradient are skipped, or they destroy the weights: nothing is learned any more. Stop the run and go back to a checkpoint before it. Usual causes: float16 overflow, batches without a valid target, or a faulty kernel.
+  }
+
+rule-constant-loss-title = The loss is exactly { $loss } on the last { $count } lines
+rule-constant-loss-text = It does not change in a single digit from iter { $iter } to iter { $last_iter }, although batches should differ. { $variant ->
+    [zero] A loss of exactly 0 means that nothing was scored: all labels are masked, or the trainer prints 0 in place of NaN.
+    [rate] The printed learning rate is 0: nothing is learned. The same batch every time would explain the rest.
+    [norm] The gradient norm is 0 as well: nothing is learned. Are the weights frozen, or all labels masked?
+   *[plain] Nothing is learned. Either the output no longer depends on the input (weights that are zero, frozen or destroyed; then e^loss = { $choices } is about the size of the vocabulary), or the learning rate is 0 and every batch is the same, or the number is not updated.
+  }
+
+rule-skipped-updates-title = { $variant ->
+    [stuck] Every update from iter { $iter } on is skipped: the gradients overflow to NaN or infinity
+   *[often] { $count } weight updates were skipped ({ $skipped_share } of the iterations)
+  }
+rule-skipped-updates-text = { $variant ->
+    [stuck] The gradients overflow at every loss scale, so the weights no longer change. Go back to a checkpoint before it, with a lower learning rate; bfloat16 needs no loss scale.
+   *[often] Those batches were computed and thrown away. A few at the start are normal, while the loss scale is being found; these come later. A lower learning rate helps against overflow, and so does bfloat16.
+  }
+
+rule-divergence-title = { $variant ->
+    [exploded] Training diverged at about iter { $iter }
+    [recovered] The loss rose at about iter { $iter } and came back
+   *[up] The loss rose at about iter { $iter } and stayed up
+  }
+rule-divergence-text = The lowest loss was { $best_loss } (iter { $best_iter }). { $variant ->
+    [recovered] Then it rose to about { $high_loss } and was back by iter { $back_iter }
+    [exploded] Then it rose above everything before and stayed there: { $last_loss } at the end
+   *[up] Then it rose and stayed up: { $last_loss } at the end
+  }{ $knows_rate ->
+    [yes] {""}; the learning rate was { $rate } where it rose
+   *[no] {""}
+  }. { $variant ->
+    [recovered] The work in between was lost. If it happens again, lower the learning rate or lengthen its warm-up.
+    [exploded] Go back to a checkpoint before it, with a lower learning rate, gradient clipping and a longer learning-rate warm-up.
+   *[up] If nothing was changed there (data, settings), training diverged: go back to a checkpoint before it, with a lower learning rate and a longer learning-rate warm-up.
+  }
 
 rule-loss-spike-title = { $count ->
     [one] A loss spike at iter { $iter }
    *[other] { $count } loss spikes, the largest at iter { $iter }
   }
-rule-loss-spike-text = The loss jumped to { $loss } where { $around_loss } was usual ({ $z } times the noise) and came back. A few of these are harmless; many call for a lower grad_clip or learning_rate.
+rule-loss-spike-text = The loss jumped to { $loss } where { $around_loss } was usual ({ $z } times the noise) and came back. { $variant ->
+    [data] { $runs } runs of this log jump at the same iteration: the cause is in the data read there, not in the settings.
+    [rate] Such jumps are many and last for several lines: the learning rate is probably too high, or gradients are not clipped.
+   *[plain] A jump that is gone by the next line is usually an odd batch. A few of these are harmless.
+  }
 
 rule-initial-loss-title = The first loss does not fit the vocabulary
 rule-initial-loss-text = A model that knows nothing scores ln({ $vocab }) = { $expected_loss }; this one began at { $seen_loss }. { $variant ->
@@ -227,83 +411,158 @@ rule-initial-loss-text = A model that knows nothing scores ln({ $vocab }) = { $e
   }
 
 rule-plateau-title = The validation loss has stopped moving
-rule-plateau-text = Over the last { $count } evaluations (steps { $first_iter } to { $last_iter }) it stayed at { $mean_loss }; its trend is { $moved_loss } in all, no more than noise. { $variant ->
-    [peak] The learning rate is still at its peak: lower it or begin the decay.
-    [floor] The learning rate is at its floor: this schedule has given what it has.
-   *[plain] The log does not say where the learning rate stands, so it cannot tell a schedule that is over from a rate that is too high.
+rule-plateau-text = Over the last { $count } evaluations (steps { $first_iter } to { $last_iter }) it stayed at about { $mean_loss }; its trend is { $moved_loss } in all, no more than noise. { $variant ->
+    [peak] The learning rate has stayed near its peak: lower it or begin the decay.
+    [floor] The learning rate was already at its floor when that began: this schedule has nothing more to give.
+    [through] The learning rate was { $rate } when that began, and lowering it since has not helped: the limit is the model, the data or the regularisation.
+    [known] The learning rate was { $rate } when that began.
+   *[plain] The log does not say what the learning rate was, so it cannot tell a schedule that is over from a rate that is too high.
   }
 
 rule-data-budget-title = { $variant ->
     [epochs] The run sees its data { $epochs } times
-    [few] Few tokens for this model: { $ratio } a parameter
-   *[many] Many tokens for this model: { $ratio } a parameter
+    [few] Few tokens for this model: { $ratio } per parameter
+   *[many] Many tokens for this model: { $ratio } per parameter
   }
-rule-data-budget-text = { $max_iters } iterations are { $tokens } tokens for { $parameters } parameters, { $ratio } each; about 20 is the usual balance. { $variant ->
-    [epochs] The text itself is much smaller than that, so it is read { $epochs } times: past four or so, a model mostly learns it by heart.
+rule-data-budget-text = { $is_planned ->
+    [yes] The planned { $max_iters } iterations are
+   *[no] { $max_iters } iterations are
+  } { $tokens } tokens for { $parameters } parameters, { $ratio } per parameter; about 20 is the usual balance. { $variant ->
+    [epochs] The training set is much smaller than that, so it is read { $epochs } times: beyond about four passes, repeats help less and less, and overfitting becomes likely.
     [few] A smaller model, or more iterations, would use the time better.
-   *[many] A larger model would reach a lower loss in the same time.
+   *[many] For the same computing time, a larger model usually reaches a lower loss.
   }
 
-rule-out-of-memory-title = Out of memory
+rule-eval-below-batch-title = Why the train loss of an evaluation lies below the loss of the batches
+rule-eval-below-batch-text = Step { $last_iter } prints a train loss of { $train_loss }, the iterations around it { $batch_loss }. { $variant ->
+    [dropout] Dropout ({ $dropout }) is switched off in an evaluation, so the model predicts better there, and the figure is a mean over many batches. Nothing is wrong.
+   *[plain] An evaluation is a mean over many batches, and dropout is switched off in it: if this run uses dropout, the model predicts better there. Nothing is wrong.
+  }
+
+rule-expected-loss-title = { $variant ->
+    [worse] The validation loss is above what nanoGPT reaches on this data
+   *[usual] The validation loss is what nanoGPT reaches on this data
+  }
+rule-expected-loss-text = On shakespeare_char an untrained model starts at ln(65) = 4.17. nanoGPT's configuration for a GPU (6 layers, 5000 iterations) reaches a val loss of about 1.47, the one for a CPU (4 layers, 2000 iterations) about 1.88. The best here is { $best_loss } (step { $best_iter }).
+
+rule-gradient-clipping-title = Nearly every gradient is clipped
+rule-gradient-clipping-text = The gradient norm is above { $setting } = { $clip } on { $clipped_share } of the lines, { $norm } at the median. Clipping shortens such a gradient to that length and keeps its direction, so every update is about as long as the learning rate makes it. That is harmless while the loss falls well; if it does not, lower the learning rate first.
+
+rule-out-of-memory-title = { $variant ->
+    [host] The computer ran out of memory
+   *[other] Out of memory
+  }
 rule-out-of-memory-text = { $variant ->
+    [host] It is the computer's own memory (RAM) that ran out, not the GPU's: use fewer data workers, map the data file instead of loading it, or close other programs.
     [sizes] The run asked for { $tried_bytes } more and did not get it.
    *[plain] The run asked for more memory than the device has.
-  } Half the batch_size with twice the gradient_accumulation_steps trains the same and needs about half of what grows with the batch; a shorter block_size helps as well. Messages after the first are consequences.
+  }{ $halved ->
+    [batch] {" "}Half the batch_size with twice the gradient_accumulation_steps trains the same and needs about half of what grows with the batch; a shorter block_size helps as well.
+   *[no] { $variant ->
+        [host] {""}
+       *[other] {" "}A smaller batch with more gradient accumulation trains the same and needs less; shorter sequences help as well.
+      }
+  } Messages after the first are consequences.
 
 rule-contradiction-title = { $variant ->
     [tokens] The printed tokens per second are off by a factor of { $times }
     [clock] The printed times are not the real ones
     [rate] The final tokens per second are wrong
-   *[hidden-nan] The loss looks fine because the log hides that it is not
+   *[hidden-nan] The loss looks fine because the log hides NaN
   }
 rule-contradiction-text = { $variant ->
-    [tokens] A step is { $stated_tokens } tokens, but tokens per second times the step's time make { $implied_tokens }. Trust the time: it gives { $real_rate } tokens a second, not { $printed_rate }.
-    [clock] An ordinary iteration prints { $normal_ms }; the timestamps say { $stamped_ms }. Trust the timestamps: without a synchronisation the printed time is when Python was done, not when the device was.
-    [rate] Total tokens over training time make { $real_rate } a second, not { $printed_rate }.
-   *[hidden-nan] The gradient norm is no number ({ $count ->
+    [tokens] A step is { $stated_tokens } tokens, but tokens per second times the step's time make { $implied_tokens }. Trust the time: it gives { $real_rate } tokens per second, not { $printed_rate }.
+    [clock] A normal iteration prints { $normal_ms }; the timestamps say { $stamped_ms }. Trust the timestamps: without a synchronisation the printed time is when Python was done, not when the device was.
+    [rate] Total tokens over training time make { $real_rate } per second, not { $printed_rate }.
+   *[hidden-nan] The gradient norm is NaN or infinite ({ $count ->
         [one] once
        *[other] { $count } times
-      }) while the printed loss goes on: by default this trainer prints the running average in place of a NaN. Set logging_nan_inf_filter to False to see it.
+      }) while the printed loss goes on: by default this trainer leaves NaN out of the loss it prints. Set logging_nan_inf_filter to False to see it.
   }
 
-rule-unexplained-stall-title = iter { $iter } stalled for { $excess_ms }, and no boundary explains it
-rule-unexplained-stall-text = It took { $time_ms } where { $normal_ms } is usual{ $variant ->
-    [grid] {""}, and evaluations come every { $eval_interval } iterations: this is not one
-   *[plain] {""}
-  }. { $count ->
+rule-unexplained-stall-title = { $place ->
+    [window] The { $window } iterations up to iter { $iter } stalled for { $excess_ms }, and the log shows no reason
+   *[other] iter { $iter } stalled for { $excess_ms }, and the log shows no reason
+  }
+rule-unexplained-stall-text = { $place ->
+    [window] They took { $time_ms } each where { $normal_ms } is usual.
+    [several] It and its neighbours ({ $num_lines } lines in a row) took up to { $time_ms } where { $normal_ms } is usual.
+    [between] It took { $time_ms } where { $normal_ms } is usual; evaluations come every { $eval_interval } iterations, and this is not one.
+   *[one] It took { $time_ms } where { $normal_ms } is usual.
+  }{ $count ->
     [one] {""}
-   *[other] There are { $count } such lines, { $total_ms } together.{" "}
-  }The computer asleep, another program, a full or slow disk, and recompilation do that; the log cannot tell them apart.
+   *[other] {" "}There are { $count } such stalls, { $total_ms } together.
+  } { $variant ->
+    [recompile] A line just before it says that code was compiled again.
+    [memory] Its memory is higher than before: if the device's memory is nearly full, moving data in and out takes that long. A smaller batch or shorter sequences tell.
+    [pause] Possible causes: the computer slept or the process was paused, another program, a full or slow disk. The log cannot tell them apart.
+   *[plain] Possible causes: another program, a slow disk, memory running short, code compiled again for a new shape. The log cannot tell them apart.
+  }{ $printed ->
+    [some] {" "}Only some iterations are printed, so others may have stalled unseen: log_interval=1 prints all.
+   *[all] {""}
+  }
 
-rule-last-line-is-eval-title = The last line is an evaluation: do not quote its time
-rule-last-line-is-eval-text = The run ends on a boundary, so iter { $iter } prints { $time_ms } where training takes { $normal_ms } an iteration{ $variant ->
-    [mfu] {""}, and an mfu of { $printed_mfu } where { $clean_mfu } is right
-   *[plain] {""}
-  }.
+rule-hidden-stall-title = { $passed_ms } passed between iter { $first_iter } and iter { $end_iter }, and no printed time shows it
+rule-hidden-stall-text = By the printed times it should have been { $expected_ms }. The lost time lies in iterations that are not printed{ $count ->
+    [one] {""}
+   *[other] {" "}({ $count } such gaps, { $total_ms } in all)
+  }. To see it, print every iteration.
+
+rule-repeated-work-title = { $count ->
+    [one] One iteration was done twice
+   *[other] { $count } iterations were done twice
+  }{ $time ->
+    [known] , about { $time_ms }
+   *[unknown] {""}
+  }
+rule-repeated-work-text = The run had reached iter { $end_iter } and was resumed at iter { $first_iter }, from its last checkpoint. { $saving ->
+    [best] nanoGPT had evaluated since then without saving, because the val loss was not the best so far. always_save_checkpoint=True keeps the last state, but overwrites the best one.
+    [every] nanoGPT saves when it evaluates: a lower eval_interval loses less when a run stops, and costs more evaluations.
+   *[often] Checkpoints at shorter intervals lose less when a run stops.
+  }
 
 ## What a log cannot show
 
 cannot-data-wait = How long training waited for data: nanoGPT does not time it.
-cannot-unprinted = The time of each iteration: only some are printed, the others are taken to be ordinary.
+cannot-unprinted = The time of each iteration: only some are printed, the others are taken to be normal.
 cannot-device = On which device it ran: the mfu is against an A100's 312 TFLOP/s. Name the device with --device.
-cannot-split = How a boundary divides into evaluation and checkpoint: every one has both, and no line carries a time of day.
+cannot-split = How the extra time divides into evaluation and checkpoint: every such iteration has both, and no line carries a time of day.
 cannot-last-micro-batch = The loss of a whole iteration: nanoGPT prints the last micro-batch's.
-cannot-wall-clock = What happened outside the loop (imports, data, the end): no line says when it was printed.
-cannot-no-times = Where the time went: this log prints neither times nor timestamps.
+cannot-wall-clock = What happened outside the loop (imports, loading data, the end): no line that was understood tells its time.
+cannot-no-times = Where the time went: the lines that were understood have neither times nor timestamps.
 cannot-evals-unprinted = What the evaluations cost, and so how long the run took: they fall on iterations that are not printed.
-cannot-no-evals = Whether the model generalises: there is no evaluation in this log.
+cannot-no-evals = Whether the model generalises: none of the lines that were understood is an evaluation.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.
 cannot-format-llm-c = What validation and checkpoints cost: only steps are timed.
 cannot-format-litgpt = Data waits: the time of an iteration starts after its batch was fetched.
 cannot-format-torchtitan = Single steps: its figures are averages since the last line, and a checkpoint falls into the next one.
 cannot-format-hf-trainer = The time of a step and of a checkpoint: they are not printed. A NaN loss is replaced by an average by default.
-cannot-format-lightning = Single steps: the bar's rate is smoothed.
+cannot-format-lightning = Single steps: the bar shows whole seconds and a mean rate.
 cannot-format-composer = What a checkpoint costs: it is counted into the next batch.
 cannot-format-lingua = What an evaluation or a checkpoint costs: it dents the next line's rate.
 cannot-format-mingpt = What sampling and saving cost: the time printed is the previous iteration's.
 cannot-format-char-rnn = What evaluations and checkpoints cost: they are not timed.
 cannot-format-megatron = What validation and checkpoints cost, unless their own lines say so.
+cannot-format-keras = Single steps, and what an evaluation costs: there is one line for each epoch, and its time includes the evaluation.
+cannot-format-one-line-per-epoch = Single steps: there is one line for each epoch, which counts as one iteration here.
+cannot-format-timm = What checkpoints cost: only steps and evaluations are timed. The time of a step includes waiting for data.
+cannot-format-metric-logger = Single steps: the loss is the median and the time the mean of the last 20. The time includes waiting for data.
+cannot-format-detectron2 = What evaluations and checkpoints cost: only steps are timed. Losses are medians of the last 20 steps.
+cannot-format-mmengine = Single steps: times and losses are means over several. The time includes waiting for data.
+cannot-format-ultralytics = Single steps: there is one line for each epoch.
+cannot-format-summed-loss = The loss that is minimised, as one figure: it is the sum of the printed parts here.
+cannot-format-tensorflow = Single steps: times are means over the steps since the line before.
+cannot-format-pytorch-examples = What evaluations cost: only steps are timed, if at all. The example with MNIST counts samples instead of steps.
+cannot-format-general = What the other columns mean: only those whose meaning is plain were read.
+cannot-format-deepspeed = What evaluations and checkpoints cost: DeepSpeed times its steps only.
+cannot-format-olmo = Single steps of OLMo (not OLMo-core): its rates are means over the last batches.
+cannot-format-nanotron = What a checkpoint costs: only steps are timed. Figures are printed with three digits.
+cannot-format-fairseq = Single updates: its figures are averages. Most of its criteria print the loss in base 2.
+cannot-format-minimind = The time of a step: epoch_time is what is left of the epoch, in whole minutes.
+cannot-format-espnet = Single batches: its figures are averages over the batches of a line.
+cannot-format-time-series = What an evaluation costs: the first speed of an epoch includes it, so that speed is left out.
+cannot-next-line = What an evaluation or a checkpoint costs: it is counted into the next line's time.
 left-out-settings = Settings beyond the first { $most } names: { $count } lines with more are not kept.
 left-out-events = Every message: { $count } from the middle of a long series are counted, but not kept.
 left-out-evals = Every evaluation: of { $count }, { $kept } are kept, the best and the last among them. Counts and times are of all.
@@ -311,29 +570,35 @@ left-out-runs = Where each run began: { $count } more were found than the { $mos
 
 ## --lines
 
-lines-title = Line by line
-line-iter = One update of the weights, the one with number { $iter }, on one batch.
-line-loss = loss { $loss }: how wrong the predictions of this batch were (cross-entropy, lower is better); the right next token gets a probability of about e^-{ $loss } = { $chance }. Single batches scatter; read the trend.
-line-time = time { $time_ms }: an ordinary iteration here ({ $normal_ms } is normal).
-line-time-slow = time { $time_ms }: { $excess_ms } more than the usual { $normal_ms }. Cause: { $cause }.
+lines-title = Line by line (figures as the log prints them)
+line-iter = Weight update number { $iter }, on one batch.
+line-loss = loss { $loss }: how wrong the predictions for this batch were (cross-entropy; lower is better). On average, the correct next token got a probability of about e^-{ $loss } = { $chance }. Single batches vary; look at the trend.
+line-loss-short = loss { $loss }
+line-time = time { $time }: a normal iteration (the usual time is { $normal_ms }).
+line-time-slow = time { $time }: { $excess_ms } more than the usual { $normal_ms }. Cause: { $cause }.
 line-mfu = mfu { $mfu }: a moving average of the share of an A100's 312 TFLOP/s that the model's arithmetic used.
-line-mfu-none = mfu -100%: not measured yet; nanoGPT leaves out the first five iterations.
-line-mfu-worked = An ordinary iteration, without the average: { $achieved_tflops } TFLOP/s × { $normal_ms } = { $work_tflop } TFLOP of work; { $achieved_tflops } / { $assumed_tflops } = { $clean_mfu }.
+line-mfu-short = mfu { $mfu }
+line-mfu-none = mfu -100.00%: not measured yet; nanoGPT skips the first five iterations.
+line-mfu-worked = A normal iteration, without the average: { $achieved_tflops } TFLOP/s × { $normal_ms } = { $work_tflop } TFLOP of work; { $achieved_tflops } / { $assumed_tflops } = { $clean_mfu }.
 line-mfu-corrected = On the { $device } ({ $peak_tflops } TFLOP/s) that is { $corrected_mfu }.
-line-mfu-formula = By the formula: (6 × { $parameters } parameters + 12 × { $n_layer } layers × { $n_embd } wide × { $block_size } tokens) × { $tokens } tokens an iteration = { $work_tflop } TFLOP.
-line-eval = An evaluation at step { $iter }: mean losses over many batches, without learning.
-line-eval-train = train loss { $train_loss }: on text the model learns from.
-line-eval-val = val loss { $val_loss }: on text it never learns from; this is the figure that counts.
+line-mfu-formula = By the formula: (6 × { $parameters } parameters + 12 × { $n_layer } layers × { $n_embd } wide × { $block_size } tokens) × { $tokens } tokens per iteration = { $work_tflop } TFLOP.
+line-eval = Evaluation at step { $iter }: mean losses over many batches, without training on them and with dropout off.
+line-eval-short = Evaluation at step { $iter }.
+line-eval-train = train loss { $train }: on data that the model is trained on.
+line-eval-train-short = train loss { $train }
+line-eval-val = val loss { $val }: on data that it is never trained on. This is the figure that counts.
+line-eval-val-short = val loss { $val }
 line-eval-gap = The gap between the two is { $gap_loss }.
 line-eval-best = The best so far.
-line-eval-worse = Worse than step { $best_iter } ({ $best_loss }).
-line-save = A checkpoint was saved; in nanoGPT the next iteration's time holds it.
-line-run = Ordinary iterations like this one, { $count } of them, { $first } to { $last }: loss { $first_loss } to { $last_loss }, { $low_ms } to { $high_ms } each.
+line-eval-worse = Worse than step { $best_iter } ({ $best }).
+line-save = A checkpoint was saved. In nanoGPT, the time of the next iteration includes it.
+line-save-short = A checkpoint was saved.
+line-run = { $count } normal iterations like this one, { $first } to { $last }: loss { $first_value } to { $last_value }, { $low_ms } to { $high_ms } each.
 line-unknown = { $count ->
     [one] One line was not understood.
    *[other] { $count } lines were not understood.
   }
-cause-warmup = warm-up
+cause-warmup = start-up
 cause-eval = evaluation
 cause-checkpoint = checkpoint
 cause-unexplained = unexplained
@@ -342,35 +607,49 @@ cause-unexplained = unexplained
 
 page-language = English
 page-language-choice = language
+page-labelled = { $label }: { $text }
 page-unknown = n/a
-page-about = { $format } log, { $lines } lines, { $understood } understood
+page-about = { $format } log, { $lines ->
+    [one] one line
+   *[other] { $lines } lines
+  }, { $understood } understood
 page-level-good = healthy
 page-level-advice = worth a look
 page-level-problem = problem
-page-health-good = No rule found anything to act on.
+page-health-good = No problem found.
 page-health-more = { $title }, and { $count ->
     [one] one more finding
    *[other] { $count } more findings
   }
 page-health-waiting = No iteration has been logged yet.
 page-health-failed = The run ended with an error: { $detail }
-page-health-killed = The process is gone and said nothing: it was killed. It can be resumed from its last checkpoint.
+page-health-killed = The process died without a message, probably killed. If it saved a checkpoint, the run can be resumed from there.
 page-state = state
-page-state-running = running, { $step } of { $max } iterations
-page-state-finished = finished after { $step } iterations
-page-state-target = reached its target after { $step } iterations
-page-state-signal = stopped by a signal after { $step } iterations
-page-state-failed = failed after { $step } iterations
-page-state-oom = out of memory after { $step } iterations
-page-state-error = ended with an error after { $step } iterations
-page-state-killed = killed after { $step } of { $max } iterations
+# A state and how far the run came: "finished, 600 iterations", "failed, up to iter 5000".
+page-state-running = running
+page-state-finished = finished
+page-state-target = target reached
+page-state-signal = stopped by a signal
+page-state-failed = failed
+page-state-oom = out of memory
+page-state-error = ended with an error
+page-state-killed = killed
 page-state-waiting = waiting for the first iteration
 page-state-unknown = unknown
-page-state-log = { $step } iterations logged
+page-done = { $count ->
+    [one] one iteration
+   *[other] { $count } iterations
+  }
+page-done-of = { $count } of { $max ->
+    [one] one iteration
+   *[other] { $max } iterations
+  }
+page-up-to = up to iter { $number }
 page-left = about { $left } left
 page-live = live
 page-lost = no connection, trying again
 page-run = run
+page-best-loss = best validation loss
 page-runs = Runs
 page-no-runs = There is no run here yet. It will appear when one begins.
 page-compare = What differs
@@ -405,25 +684,24 @@ page-train = training
 page-val = validation
 page-dashed = dashed: validation
 page-band = The band around the validation loss is its standard error.
-page-best = best { $loss } at { $number }
+page-best = best { $loss } (iter { $number })
 page-iteration = iter { $number }
 page-train-loss = training loss { $loss }
 page-smoothed = smoothed { $loss }
-page-val-loss = validation loss { $loss } at { $number }
-page-slow-because = slow because of: { $cause } (ordinary: { $normal })
-page-normal = An ordinary iteration takes { $normal }. Point at a spike to see why it was slow.
-page-mfu = { $value } in an ordinary step; peak: { $source }
+page-val-loss = validation loss { $loss } (iter { $number })
+page-slow-because = slow because of: { $cause } (normal: { $normal })
+page-normal = A normal iteration takes { $normal }. Point at a spike to see why it was slow.
+page-mfu = { $value } in a normal step; peak: { $source }
 page-peak-device = { $peak } TFLOP/s, from the table for { $device }
 page-peak-assumed = { $peak } TFLOP/s, which the trainer assumed; the log names no device
-page-lines = line { $lines }
 page-copy = copy
 page-copied = copied
-page-outcome-best = best validation loss (at)
+page-outcome-best = best validation loss (iteration)
 page-outcome-val = last validation loss
 page-outcome-loss = last training loss
 page-outcome-iters = last iteration
-page-outcome-normal = ordinary iteration
-page-outcome-wall = wall clock
+page-outcome-normal = normal iteration
+page-outcome-wall = total time
 page-outcome-mfu = MFU
-page-thinned = Of { $total } iterations { $drawn } are in this file: of every stretch the lowest and the highest of each figure. Sums are of all.
-page-thinned-live = Of { $total } iterations { $drawn } are drawn, the lowest and the highest of every stretch among them. Zoom in to see each.
+page-thinned = Of { $total } iterations, { $drawn } are in this file: for each figure, the lowest and the highest of every stretch. Sums include all iterations.
+page-thinned-live = Of { $total } iterations, { $drawn } are drawn, among them the lowest and the highest of every stretch. Zoom in to see each.

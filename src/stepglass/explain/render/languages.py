@@ -1,28 +1,28 @@
 """Sentences and numbers in several languages, with Fluent catalogues and Babel's number formats.
 
     words = Words("de")
-    words.text("normal-is", normal_ms=33.24)   # "Eine gewöhnliche Iteration dauert 33,24 ms."
+    words.text("answer-step", normal_ms=33.24)   # "Ein Trainingsschritt dauert 33,24 ms."
 
 The suffix of a value's name determines its format: `_ms` is a duration, `_share` a fraction shown
 as percent, `_mfu` and `_percent` are percent, `_loss` has four decimals, `_bytes` is a size. Whole
-numbers reach Fluent as numbers, so that plurals work. An unknown value becomes "n/a", or `none` for
-the names in `ASKED_FOR`.
+numbers reach Fluent as numbers, so that plurals work. An unknown value becomes "n/a" in
+the language, or `none` for the names in `ASKED_FOR`.
 """
 
+import math
 import os
 import re
 from pathlib import Path
 from typing import Literal, get_args
 
 from babel import Locale
-from babel.numbers import format_decimal
+from babel.numbers import format_compact_decimal, format_decimal
 from fluent.syntax import FluentParser
 from fluent.syntax import ast as fluent
 
 Language = Literal["en", "de", "es", "fr"]  # each has a catalogue in `locale`
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 NBSP = "\u00a0"
-UNKNOWN = "n/a"
 ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
 
 
@@ -91,7 +91,7 @@ class Words:
     def value(self, name: str, value: object) -> object:
         """A value in the form that a sentence needs."""
         if value is None:
-            return "none" if name in ASKED_FOR else UNKNOWN
+            return "none" if name in ASKED_FOR else self.text("page-unknown")
         if isinstance(value, bool | str):
             return str(value)
         if not isinstance(value, int | float):
@@ -109,7 +109,7 @@ class Words:
             ("tokens", self.count),
             ("tokens_per_iter", self.count),
             ("parameters", self.count),
-            ("chance", self.share),
+            ("chance", self.chance),
         ):
             if name.endswith(suffix):
                 return show(float(value))
@@ -143,6 +143,11 @@ class Words:
     def share(self, fraction: float) -> str:
         return self.percent_sign(self.number(100 * fraction, 1))
 
+    def chance(self, fraction: float) -> str:
+        """A probability, with two significant digits if it is small."""
+        small = -math.floor(math.log10(max(100 * fraction, 1e-9)))
+        return self.percent_sign(self.number(100 * fraction, max(1, min(8, small + 1))))
+
     def percent(self, value: float) -> str:
         return self.percent_sign(self.number(value, 2))
 
@@ -156,7 +161,10 @@ class Words:
         return number + ("%" if self.language == "en" else NBSP + "%")
 
     def loss(self, value: float) -> str:
-        return self.number(value, 4)
+        digits = 4
+        if 0 < abs(value) < 0.001:  # four decimals would show nothing of it
+            digits = min(8, 1 - math.floor(math.log10(abs(value))))
+        return self.number(value, digits)
 
     def rate(self, value: float) -> str:
         return (
@@ -166,11 +174,13 @@ class Words:
         )
 
     def count(self, value: float) -> str:
-        if value >= 1e9:
-            return self.number(value / 1e9, 2) + NBSP + "G"
-        if value >= 1e6:
-            return self.number(value / 1e6, 2) + NBSP + "M"
-        return self.number(value, 0)
+        """A count of tokens or parameters: 10.65M, 10,65 Mio., 1,2 Md."""
+        if value < 1e6:
+            return self.number(value, 0)
+        if self.language == "es":  # Spanish counts in millions: 10.490 M, not 10,49 mil M
+            return self.number(value / 1e6, 2 if value < 1e9 else 0) + NBSP + "M"
+        short = format_compact_decimal(value, locale=self.language, fraction_digits=2)
+        return str(short).replace(" ", NBSP)
 
     def size(self, num_bytes: float) -> str:
         byte = "o" if self.language == "fr" else "B"  # octets

@@ -106,7 +106,9 @@ def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
         return None
     return {
         "basis": ledger.basis,
-        "wall_s": ledger.wall_ms / 1000,
+        "covers": ledger.covers,
+        "wall_s": None if ledger.wall_ms is None else ledger.wall_ms / 1000,
+        "total_s": ledger.total_ms / 1000,
         "phases": {name: ms / 1000 for name, ms in ledger.phases.items()},
     }
 

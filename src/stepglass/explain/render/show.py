@@ -1,150 +1,161 @@
-"""The text output: what the log is, where the time went, findings, and what it cannot show."""
+"""The text output: the answer, findings, where the time went, and what the log cannot show."""
 
-import textwrap
 from collections.abc import Iterator
 
 import numpy as np
 
 from stepglass.explain.finding import MOST_CITED, Finding
+from stepglass.explain.render.answer import answer, change_flags
 from stepglass.explain.render.languages import Words
+from stepglass.explain.render.ledger_table import time_table
 from stepglass.explain.render.output import cannot_texts, error_text, text, title
 from stepglass.explain.render.sparkline import sparkline
+from stepglass.explain.render.wrap import WIDEST, wrapped
 from stepglass.explain.study import Part, Study
 from stepglass.units import printable
 
-WIDTH = 96
 MOST_PARTS = 6
+MOST_LIMITS = 2  # of what the log cannot show, unless all are asked for
 
 
-def lines(study: Study, found: list[Finding], words: Words, name: str) -> Iterator[str]:
+def lines(
+    study: Study,
+    found: list[Finding],
+    words: Words,
+    name: str,
+    width: int = WIDEST,
+    shows_all: bool = False,
+) -> Iterator[str]:
     """The whole explanation."""
+    for line in answer(study, found, words):
+        yield from wrapped(line, "", "  ", width)
+    yield ""
+    yield from _about(study, words, name, width)
+    for number, finding in enumerate(found, 1):
+        yield from finding_lines(finding, words, number, width)
+    is_short = len(study.parts) <= MOST_PARTS or shows_all
+    for part in study.parts if is_short else [*study.parts[:3], study.parts[-1]]:
+        yield from _part(part, words, len(study.parts) > 1, width)
+    yield from _limits(study, words, width, shows_all)
+
+
+def _about(study: Study, words: Words, name: str, width: int) -> Iterator[str]:
+    """Which log this is, and how much of it was understood."""
     log = study.log
-    share = log.num_understood / max(log.num_lines, 1)
-    yield words.text(
+    about = words.text(
         "log-is",
         name=printable(name),
         format=log.format.name,
         lines=log.num_lines,
         understood=log.num_understood,
-        share=words.share(share),
+        share=words.share(log.num_understood / max(log.num_lines, 1)),
     )
+    yield from wrapped(about, "", "  ", width)
     if len(study.parts) > 1:
-        yield words.text("log-segments", count=len(study.parts))
-    shown = study.parts if len(study.parts) <= MOST_PARTS else [*study.parts[:3], study.parts[-1]]
-    for part in shown:
-        yield from _part(part, words, len(study.parts) > 1)
-    yield ""
-    yield words.text("findings-title")
-    if not found:
-        yield "  " + words.text("no-findings")
-    for number, finding in enumerate(found, 1):
-        yield from finding_lines(finding, words, number)
-    cannot = cannot_texts(study, words)
-    if cannot:
-        yield ""
-        yield words.text("cannot-title")
-        for line in cannot:
-            yield from _wrapped(line, "  - ", "    ")
+        yield from wrapped(words.text("log-segments", count=len(study.parts)), "", "  ", width)
+    columns = study.parts[-1].segment.facts.get("columns") if study.parts else None
+    if isinstance(columns, dict):
+        taken = ", ".join(f"{meaning} = {column}" for meaning, column in columns.items())
+        said = words.text("columns-taken", columns=printable(taken))
+        yield from wrapped(said, "", "  ", width)
 
 
-def _part(part: Part, words: Words, has_title: bool) -> Iterator[str]:
-    yield ""
+def _part(part: Part, words: Words, has_title: bool, width: int) -> Iterator[str]:
     segment = part.segment
+    rows = [*_curves(part, words, width), *_val_losses(part, words, width)]
     if has_title and segment.first_iter is not None:
+        yield ""
         yield words.text(
             "segment-title",
             number=str(part.number + 1),
             first=str(segment.first_iter),
             last=str(segment.last_iter),
         )
-    if part.timing.normal_ms is not None:
-        yield words.text("normal-is", normal_ms=part.timing.normal_ms)
-    yield from _curves(part, words)
+    elif rows:
+        yield ""
+    yield from rows
     if part.error is not None:
-        yield words.text("ends-with", line=part.error.line, detail=error_text(part.error))
-    yield from _ledger(part, words)
+        ending = words.text("ends-with", line=part.error.line, detail=error_text(part.error))
+        yield from wrapped(ending, "  ", "    ", width)
+    yield from time_table(part, words, width)
 
 
-def _curves(part: Part, words: Words) -> Iterator[str]:
+def _curves(part: Part, words: Words, width: int) -> Iterator[str]:
     _, losses, _ = part.losses
     times = part.timing.times[np.isfinite(part.timing.times)]
     rows = []
-    if len(losses) > 2:
+    if 1 <= len(losses) <= 2:  # too few for a curve
+        yield f"  {words.text('loss-row')}  {' → '.join(words.loss(float(x)) for x in losses)}"
+    elif len(losses):
         ends = f"{words.loss(float(losses[0]))} → {words.loss(float(losses[-1]))}"
-        rows.append((words.text("loss-row"), sparkline(losses), ends))
+        rows.append((words.text("loss-row"), losses, False, ends))
     if len(times) > 2:
         ends = f"{words.duration(float(times.min()))} - {words.duration(float(times.max()))}"
-        rows.append((words.text("time-row"), sparkline(times, log=True), ends))
-    width = max((len(row[0]) for row in rows), default=0)
-    for label, curve, ends in rows:
-        yield f"  {label:<{width}}  {curve}  {ends}"
+        rows.append((words.text("time-row"), times, True, ends))
+    name_width = max((len(row[0]) for row in rows), default=0)
+    room = width - name_width - 6 - max((len(row[3]) for row in rows), default=0)
+    for label, values, is_log, ends in rows:
+        curve = sparkline(values, log=is_log, width=max(8, min(60, room)))
+        yield f"  {label:<{name_width}}  {curve}  {ends}"
 
 
-def _ledger(part: Part, words: Words) -> Iterator[str]:
-    ledger = part.timing.ledger
-    if ledger is None:
-        return
-    yield ""
-    yield f"{words.text('where-title')} ({words.text('basis-' + ledger.basis)})"
-    rows = [
-        (phase_name(words, phase), words.seconds(ms), words.share(ms / ledger.wall_ms))
-        for phase, ms in sorted(ledger.phases.items(), key=lambda item: -item[1])
-    ]
-    total = (words.text("wall-clock"), words.seconds(ledger.wall_ms), words.share(1.0))
-    widths = [max(len(row[n]) for row in [*rows, total]) for n in range(3)]
-    for row in rows:
-        yield f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}"
-    yield "  " + "-" * (sum(widths) + 4)
-    yield f"  {total[0]:<{widths[0]}}  {total[1]:>{widths[1]}}  {total[2]:>{widths[2]}}"
+def _val_losses(part: Part, words: Words, width: int) -> list[str]:
+    best = part.best_eval
+    if best is None:
+        return []
+    last = part.evals[-1]
+    said = words.text(
+        "val-losses",
+        figure="bpb" if best.val_loss is None else "loss",
+        which="only" if len(part.evals) == 1 else "best" if last is best else "both",
+        best_loss=best.val,
+        best_iter=str(best.iter),
+        last_loss=last.val,
+        last_iter=str(last.iter),
+    )
+    return wrapped(said, "  ", "    ", width)
 
 
-def phase_name(words: Words, phase: str) -> str:
-    key = "phase-" + phase.replace("+", "-")
-    return words.text(key) if words.has(key) else phase
-
-
-def finding_lines(finding: Finding, words: Words, number: int) -> Iterator[str]:
+def finding_lines(
+    finding: Finding, words: Words, number: int, width: int = WIDEST
+) -> Iterator[str]:
     """One finding: its title, its text, the lines that support it, and what to type."""
     yield ""
-    yield from _wrapped(f"{number}. {printable(title(finding, words))}", "  ", "     ")
-    yield from _wrapped(printable(text(finding, words)), "     ", "     ")
-    grade = f"{words.text('level-' + finding.level)}, {words.text('status-' + finding.status)}"
-    yield f"     [{grade}{cited(finding, words)}]"
+    indent = "   " if number < 10 else "    "
+    yield from wrapped(f"{number}. {printable(title(finding, words))}", "", indent, width)
+    yield from wrapped(printable(text(finding, words)), indent, indent, width)
+    yield from wrapped(f"[{graded(finding, words)}]", indent, indent, width)
     if finding.change:
-        yield "     " + words.text("change-is", flags=change_flags(finding))
+        tried = words.text("change-is", flags=change_flags(finding))
+        yield from wrapped(tried, indent, indent + "  ", width)
 
 
-def cited(finding: Finding, words: Words) -> str:
-    """The line numbers that support a finding, in short form."""
+def graded(finding: Finding, words: Words) -> str:
+    """How sure a finding is, and the numbers of the lines that support it."""
+    level, status = words.text(f"level-{finding.level}"), words.text(f"status-{finding.status}")
     if not finding.lines:
-        return ""
+        return words.text("grade-is", level=level, status=status)
     shown = ", ".join(str(line) for line in finding.lines[:6])
     if len(finding.lines) > 6:
         more = len(finding.lines) - 6
         is_all = len(finding.lines) < MOST_CITED
         shown = words.text("lines-more", lines=shown, more=more) if is_all else shown + ", …"
-    return "; " + words.text("lines-cited", count=len(finding.lines), lines=shown)
+    cited = words.text("lines-cited", count=len(finding.lines), lines=shown)
+    return words.text("grade-cites", level=level, status=status, cited=cited)
 
 
-def change_flags(finding: Finding) -> str:
-    """A change as command-line flags.
-
-    >>> change_flags(Finding("x", "established", "note", change={"dropout": 0.2, "compile": False}))
-    '--dropout=0.2 --compile=False'
-    """
-    return " ".join(f"--{key}={value}" for key, value in finding.change.items())
-
-
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    # textwrap breaks only at ASCII spaces, so a no-break space keeps a number with its unit.
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _limits(study: Study, words: Words, width: int, shows_all: bool) -> Iterator[str]:
+    """What the log cannot show."""
+    cannot = cannot_texts(study, words)
+    if not cannot:
+        return
+    shown = cannot if shows_all else cannot[:MOST_LIMITS]
+    left = len(cannot) - len(shown)
+    yield ""
+    more = " " + words.text("cannot-more", count=left) if left else ""
+    yield words.text("cannot-title") + more
+    for line in shown:
+        yield from wrapped(line, "  - ", "    ", width)
 
 
 def top(found: list[Finding], words: Words, run: str, most: int = 3) -> list[str]:
@@ -155,5 +166,5 @@ def top(found: list[Finding], words: Words, run: str, most: int = 3) -> list[str
     result = [words.text("top-findings", run=run)]
     for finding in chosen:
         change = f" ({change_flags(finding)})" if finding.change else ""
-        result += _wrapped(f"- {title(finding, words)}{change}", "  ", "    ")
+        result += wrapped(f"- {title(finding, words)}{change}", "  ", "    ", WIDEST)
     return result

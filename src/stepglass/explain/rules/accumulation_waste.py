@@ -2,9 +2,11 @@
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.rules.gpu_limits import (
+    LONGEST_LAUNCH_MS,
     SMALL_MICRO_BATCH,
     is_on_gpu,
     memory_bytes,
+    micro_batch_ms,
 )
 from stepglass.explain.study import Part
 from stepglass.measure import devices
@@ -18,9 +20,14 @@ def find_accumulation_waste(part: Part) -> list[Finding]:
         return []
     if not is_on_gpu(part) or batch * block >= SMALL_MICRO_BATCH:
         return []
-    factor = max(k for k in (2, 4, 5, 8, 10) if accumulation % k == 0 or k == 2)
-    if accumulation % factor:
+    if (micro_batch_ms(part) or 0.0) > LONGEST_LAUNCH_MS:
+        return []  # the GPU is busy, so larger batches would hardly be faster
+    # With 8 GPUs, nanoGPT wants a multiple of 8, so a multiple stays one.
+    keep = 8 if accumulation % 8 == 0 else 1
+    factors = [k for k in (2, 4, 5, 8, 10) if accumulation % (k * keep) == 0]
+    if not factors:
         return []
+    factor = max(factors)
     needed = memory_bytes(part, batch * factor)
     if needed is None:
         return []

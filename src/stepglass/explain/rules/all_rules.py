@@ -7,12 +7,12 @@ entry in `NAMES`.
 from collections.abc import Callable
 from importlib import import_module
 
-from stepglass.explain.finding import Finding
+from stepglass.explain.finding import LEVELS, Finding
 from stepglass.explain.study import Part, Study
 
 Rule = Callable[[Part], list[Finding]]
 
-# Findings with equal cost are sorted in this order.
+# Notes, and findings with equal cost, are sorted in this order.
 NAMES = (
     "eval-inside-iteration",
     "mfu-echo",
@@ -24,6 +24,7 @@ NAMES = (
     "data-bound",
     "periodic-stall",
     "slowdown",
+    "slow-stretch",
     "eval-too-expensive",
     "eval-noise",
     "checkpoint-interval",
@@ -32,15 +33,22 @@ NAMES = (
     "stopped-early",
     "schedule-mismatch",
     "nan-loss",
+    "broken-gradient",
+    "constant-loss",
+    "skipped-updates",
     "divergence",
     "loss-spike",
     "initial-loss",
     "plateau",
     "data-budget",
+    "eval-below-batch",
+    "expected-loss",
+    "gradient-clipping",
     "out-of-memory",
     "contradiction",
     "unexplained-stall",
-    "last-line-is-eval",
+    "hidden-stall",
+    "repeated-work",
 )
 
 
@@ -65,10 +73,19 @@ def findings(study: Study) -> list[Finding]:
             for finding in rule(part):
                 assert finding.rule == name
                 finding.part = part.number
+                if part.format.is_general and finding.status == "established":
+                    finding.status = "supported"  # what each column means was guessed
                 if not part.format.has_nanogpt_settings:
                     finding.change = {}  # this trainer uses other names for its settings
                 key = (finding.rule, finding.variant)
                 before = found.get(key)
                 if before is None or finding.cost_ms > before.cost_ms:
                     found[key] = finding
-    return sorted(found.values(), key=Finding.sort_key)
+    return sorted(found.values(), key=_importance)
+
+
+def _importance(finding: Finding) -> tuple[int, float]:
+    """Problems and advice by what they cost. Notes cost nothing, so they come in the order of
+    `NAMES`, which begins with what people ask most often."""
+    is_note = finding.level == "note"
+    return LEVELS[finding.level], NAMES.index(finding.rule) if is_note else -finding.cost_ms

@@ -1,8 +1,9 @@
 """A later checkpoint of a worse model replaced the best."""
 
-from stepglass.explain.finding import Finding
-from stepglass.explain.rules.eval_scatter import TWO_ERRORS
+from stepglass.explain.finding import Finding, Status
+from stepglass.explain.rules.eval_scatter import TWO_ERRORS, scatter_since
 from stepglass.explain.study import Part
+from stepglass.logs.segment import Eval
 
 
 def find_best_checkpoint_lost(part: Part) -> list[Finding]:
@@ -22,7 +23,7 @@ def find_best_checkpoint_lost(part: Part) -> list[Finding]:
     return [
         Finding(
             "best-checkpoint-lost",
-            "established" if part.val_se is not None or worse > 0.05 * best.val else "supported",
+            _sure_of_loss(part, best, worse),
             "problem",
             {
                 "best_iter": best.iter,
@@ -37,3 +38,10 @@ def find_best_checkpoint_lost(part: Part) -> list[Finding]:
             cost_ms=part.time_since_ms(best.iter),
         )
     ]
+
+
+def _sure_of_loss(part: Part, best: Eval, worse: float) -> Status:
+    """That the file was overwritten is in the log. That its model is worse may be chance."""
+    scatter = scatter_since(part, best)
+    is_beyond = scatter is not None and worse > scatter.least_rise(len(part.evals))
+    return "established" if is_beyond else "supported"

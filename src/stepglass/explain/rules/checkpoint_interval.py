@@ -3,6 +3,7 @@
 import math
 
 from stepglass.explain.finding import Change, Finding, nice
+from stepglass.explain.rules.evaluation_cost import fits_run
 from stepglass.explain.study import Part
 
 SAVE_BUDGET = 0.01
@@ -11,19 +12,19 @@ AN_HOUR_MS = 3.6e6
 
 
 def find_checkpoint_interval(part: Part) -> list[Finding]:
-    if not part.wall_ms:
-        return []
-    return _too_costly(part, part.wall_ms) or _none_at_all(part, part.wall_ms)
+    return _too_costly(part) or _none_at_all(part)
 
 
-def _too_costly(part: Part, wall_ms: float) -> list[Finding]:
+def _too_costly(part: Part) -> list[Finding]:
+    share = part.time_share("checkpoint")
     total_ms, save_ms = part.phase_ms("checkpoint"), part.timing.save_ms
     if part.format.saves_in_background and part.segment.saves:
         save_ms = total_ms / part.segment.num_saves  # includes waits for the background writer
-    if not save_ms or total_ms <= SAVE_BUDGET * wall_ms or len(part.segment.saves) < 2:
+    if not save_ms or share is None or share <= SAVE_BUDGET or len(part.segment.saves) < 2:
         return []
     # Young's formula: at this interval, saving costs as much as the work lost in failures.
-    wanted_s = math.sqrt(2 * save_ms / 1000 * MTBF_S)
+    wanted_ms = 1000 * math.sqrt(2 * save_ms / 1000 * MTBF_S)
+    is_short = part.timing.ledger is not None and wanted_ms > part.timing.ledger.total_ms
     return [
         Finding(
             "checkpoint-interval",
@@ -33,8 +34,10 @@ def _too_costly(part: Part, wall_ms: float) -> list[Finding]:
                 "save_ms": save_ms,
                 "count": part.segment.num_saves,
                 "total_ms": total_ms,
-                "save_share": total_ms / wall_ms,
-                "wanted_ms": wanted_s * 1000,
+                "save_share": share,
+                "wanted_ms": wanted_ms,
+                "run": "short" if is_short else "long",
+                "tied": "yes" if part.format.has_one_checkpoint else "no",
             },
             [s.line for s in part.segment.saves],
             [s.iter for s in part.segment.saves if s.iter is not None],
@@ -46,31 +49,47 @@ def _too_costly(part: Part, wall_ms: float) -> list[Finding]:
 
 def _fewer_saves(part: Part, save_ms: float) -> Change:
     """The change for a trainer that saves when it evaluates."""
-    saves_all = part.setting("always_save_checkpoint") is not False
-    evals = [e for e in part.segment.evals if e.iter > 0]
-    if saves_all and len(evals) >= 2 and all(e.save_line for e in evals):
+    if saves_worse_models(part):
         return {"always_save_checkpoint": False}
     if part.timing.normal_ms:
-        return {"eval_interval": nice(save_ms / part.timing.normal_ms * 99)}
+        wanted = nice(save_ms / part.timing.normal_ms * (1 - SAVE_BUDGET) / SAVE_BUDGET)
+        if wanted > (part.timing.eval_interval or 0) and fits_run(part, wanted):
+            return {"eval_interval": wanted}
     return {}
 
 
-def _none_at_all(part: Part, wall_ms: float) -> list[Finding]:
+def saves_worse_models(part: Part) -> bool:
+    """Was a checkpoint saved although the loss was not the best so far? Then nanoGPT's
+    always_save_checkpoint is on, and turning it off saves time."""
+    best = math.inf
+    for evaluation in part.evals:
+        val = evaluation.val
+        if val is None:
+            continue
+        if evaluation.save_line is not None and val >= best:
+            return True
+        best = min(best, val)
+    return False
+
+
+def _none_at_all(part: Part) -> list[Finding]:
     segment = part.segment
     evaluated = any(e.iter > 0 for e in segment.evals)
     is_whole = segment.first_iter == 0 and evaluated  # an excerpt may lack the lines of checkpoints
     has_none = part.format.prints_saves and is_whole and not segment.saves
-    if not has_none or wall_ms <= AN_HOUR_MS or part.has_ended:
+    # Even if the ledger covers steps alone, that much work is at risk.
+    work_ms = part.timing.ledger.total_ms if part.timing.ledger else 0.0
+    if not has_none or work_ms <= AN_HOUR_MS or part.has_ended:
         return []
     return [
         Finding(
             "checkpoint-interval",
             "established",
             "advice",
-            {"risk_ms": wall_ms},
+            {"risk_ms": work_ms},
             [segment.last_line] if segment.last_line else [],
             [segment.last_iter] if segment.last_iter is not None else [],
             variant="none",
-            cost_ms=wall_ms,
+            cost_ms=work_ms,
         )
     ]

@@ -6,6 +6,8 @@ from stepglass.explain.finding import Change, Finding, nice
 from stepglass.explain.rules.eval_scatter import TWO_ERRORS
 from stepglass.explain.study import Part
 
+WANTED_ERROR = 0.01  # of an evaluation, as a loss
+
 
 def find_eval_noise(part: Part) -> list[Finding]:
     se, evals = part.val_se, part.evals
@@ -17,13 +19,8 @@ def find_eval_noise(part: Part) -> list[Finding]:
     turns = int(np.sum(np.sign(changes[1:]) != np.sign(changes[:-1])))
     if float(np.max(np.abs(changes))) >= least or turns < 2:
         return []
-    needed = None
-    if part.loss_sigma is not None and part.format.evaluates_random_batches:
-        needed = nice((part.loss_sigma / 0.01) ** 2)
     now = part.number_setting("eval_iters")
-    change: Change = {}
-    if needed and now and needed > now:
-        change = {"eval_iters": needed}
+    change = _more_batches(part, now)
     return [
         Finding(
             "eval-noise",
@@ -42,3 +39,13 @@ def find_eval_noise(part: Part) -> list[Finding]:
             variant="more" if change else "plain",
         )
     ]
+
+
+def _more_batches(part: Part, now: float | None) -> Change:
+    """As many batches as make evaluations certain, if an evaluation then takes no longer than the
+    training between two of them: it has two losses to compute, but no backward pass."""
+    if part.loss_sigma is None or not now or not part.format.evaluates_random_batches:
+        return {}
+    needed = nice((part.loss_sigma / WANTED_ERROR) ** 2)
+    interval = part.timing.eval_interval or part.segment.last_iter or 0
+    return {"eval_iters": needed} if now < needed <= interval else {}

@@ -4,11 +4,23 @@ from stepglass.explain.study import Part
 from stepglass.measure import devices
 
 SMALL_MICRO_BATCH = 16_384  # tokens
+# Launching the kernels of a small model takes 10 to 30 ms. A micro-batch that takes much longer
+# keeps the GPU busy.
+LONGEST_LAUNCH_MS = 100.0
+LIKELY_LAUNCH_MS = 30.0
 
 
 def is_on_gpu(part: Part) -> bool:
     device = part.setting("device") or part.segment.facts.get("device_type") or "cuda"
     return isinstance(device, str) and device.startswith("cuda")
+
+
+def micro_batch_ms(part: Part) -> float | None:
+    """The time of one micro-batch. If the log does not say how many an iteration has, the time of
+    the iteration, which is longer."""
+    accumulation = part.number_setting("gradient_accumulation_steps") or 1.0
+    normal_ms = part.timing.normal_ms
+    return None if normal_ms is None else normal_ms / max(accumulation, 1.0)
 
 
 def better_dtype(part: Part, wanted: str) -> str | None:

@@ -2,54 +2,82 @@
 
 import math
 
-from stepglass.explain.finding import Change, Finding, Number
-from stepglass.explain.rules.eval_scatter import least_change
+from stepglass.explain.finding import Change, Finding, Number, Status
+from stepglass.explain.rules.eval_metrics import improvement_since
+from stepglass.explain.rules.planned_length import length_of
+from stepglass.explain.rules.rising_validation import evals_after_best, sure_of_rise
 from stepglass.explain.study import Part
 from stepglass.logs.segment import Eval
-from stepglass.logs.table import median
 
 WIDE_GAP = 0.5  # as a share of the training loss
 LEAST_GAP = 0.3
 DROPOUT = 0.2
+FEW_EVALS = 4
 
 
 def find_overfitting(part: Part) -> list[Finding]:
     best = part.best_eval
-    if best is None or best.val is None:
+    if best is None or best.val is None or part.segment.nan_line is not None:
         return []
+    status = sure_of_rise(part)
+    if status is None:
+        return _wide_gap(part, best, part.evals[-1])
+    return [_still_improving(part, best, status) or _rising(part, best, status)]
+
+
+def _rising(part: Part, best: Eval, status: Status) -> Finding:
     last = part.evals[-1]
-    assert last.val is not None
-    has_risen = last is not best and last.val - best.val > least_change(part, best.val)
-    if has_risen and _train_fell(part, best, last):
-        return [_rising(part, best, last)]
-    return _wide_gap(part, best, last)
-
-
-def _rising(part: Part, best: Eval, last: Eval) -> Finding:
-    assert best.val is not None
-    assert last.val is not None
-    rise = last.val - best.val
-    change: Change = {}
-    if best.iter > 0:
-        change["max_iters"] = best.iter
-    is_clear = rise > 0.05 * best.val  # more than the noise of evaluations
+    change = length_of(part, best.iter) if best.iter > 0 and status != "hypothesis" else {}
+    is_one = len(evals_after_best(part)) == 1
+    with_train = "rising" if last.train_loss is not None else "no-train"
     return Finding(
         "overfitting",
-        "established" if part.val_se is not None or is_clear else "supported",
-        "problem",
-        {
-            "best_iter": best.iter,
-            "best_loss": best.val,
-            "rise_loss": rise,
-            "rise_percent": 100 * rise / best.val if best.val else None,
-            **_last_figures(part, last),
-        },
+        status,
+        "advice" if is_one else "problem",
+        _figures(part, best),
         [best.line, last.line],
         [best.iter, last.iter],
         change | _more_dropout(part),
-        variant="rising" if last.train_loss is not None else "no-train",
+        variant="one" if is_one else with_train,
         cost_ms=part.time_since_ms(best.iter),
     )
+
+
+def _still_improving(part: Part, best: Eval, status: Status) -> Finding | None:
+    """The loss rises, but another figure of the same evaluations gets better. The model becomes too
+    sure of itself, not worse at its task."""
+    after = evals_after_best(part)
+    better = improvement_since(best, after)
+    if better is None:
+        return None
+    return Finding(
+        "overfitting",
+        status,
+        "note",
+        {
+            **_figures(part, best),
+            "metric": better.name,
+            "before_points": better.before,
+            "now_points": better.now,
+        },
+        [best.line, part.evals[-1].line],
+        [best.iter, part.evals[-1].iter],
+        variant="metric",
+    )
+
+
+def _figures(part: Part, best: Eval) -> dict[str, Number]:
+    last = part.evals[-1]
+    assert best.val is not None
+    assert last.val is not None
+    rise = last.val - best.val
+    return {
+        "best_iter": best.iter,
+        "best_loss": best.val,
+        "rise_loss": rise,
+        "rise_percent": 100 * rise / best.val if best.val else None,
+        **_last_figures(part, last),
+    }
 
 
 def _wide_gap(part: Part, best: Eval, last: Eval) -> list[Finding]:
@@ -68,6 +96,8 @@ def _wide_gap(part: Part, best: Eval, last: Eval) -> list[Finding]:
             "supported",
             "problem",
             {
+                "best_iter": best.iter,
+                "best_loss": best.val,
                 **_last_figures(part, last),
                 "gap_percent": 100 * gap / last.train_loss,
                 "perplexity_times": math.exp(min(gap, 20.0)),
@@ -75,7 +105,7 @@ def _wide_gap(part: Part, best: Eval, last: Eval) -> list[Finding]:
             [last.line],
             [last.iter],
             _more_dropout(part),
-            variant="gap",
+            variant="gap-few" if len(part.evals) < FEW_EVALS else "gap",
         )
     ]
 
@@ -92,20 +122,13 @@ def _last_figures(part: Part, last: Eval) -> dict[str, Number]:
 
 
 def _more_dropout(part: Part) -> Change:
+    """More dropout than the log states. A log without settings may already have it."""
     dropout = part.number_setting("dropout")
-    return {"dropout": DROPOUT} if dropout is None or dropout < DROPOUT else {}
+    if dropout is None and not part.segment.config_lines:
+        return {}
+    return {"dropout": DROPOUT} if (dropout or 0.0) < DROPOUT else {}
 
 
 def _epochs_seen(part: Part) -> float | None:
     tokens, per_iter, last = part.train_tokens, part.tokens_per_iter, part.segment.last_iter
     return last * per_iter / tokens if tokens and per_iter and last else None
-
-
-def _train_fell(part: Part, best: Eval, last: Eval) -> bool:
-    """Did the training loss fall from the best evaluation to the last?"""
-    if best.train_loss is not None and last.train_loss is not None:
-        return last.train_loss < best.train_loss
-    iters, losses, _ = part.losses
-    early = losses[(iters > 0.8 * best.iter) & (iters <= max(best.iter, 1))]
-    late = losses[iters > best.iter + 0.8 * (last.iter - best.iter)]
-    return bool(len(early) and len(late) and median(late) < median(early))

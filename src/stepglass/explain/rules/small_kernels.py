@@ -2,9 +2,12 @@
 
 from stepglass.explain.finding import Change, Finding
 from stepglass.explain.rules.gpu_limits import (
+    LIKELY_LAUNCH_MS,
+    LONGEST_LAUNCH_MS,
     SMALL_MICRO_BATCH,
     is_on_gpu,
     memory_bytes,
+    micro_batch_ms,
 )
 from stepglass.explain.study import Part
 
@@ -26,6 +29,9 @@ def find_small_kernels(part: Part) -> list[Finding]:
         return []
     if part.format.mfu_is_of_own_device:
         return []
+    took_ms = micro_batch_ms(part)
+    if took_ms is None or took_ms > LONGEST_LAUNCH_MS:
+        return []
     is_small = (parameters is not None and parameters < SMALL_MODEL) or (
         micro is not None and micro < SMALL_MICRO_BATCH
     )
@@ -42,7 +48,7 @@ def find_small_kernels(part: Part) -> list[Finding]:
     return [
         Finding(
             "small-kernels",
-            "supported",
+            "supported" if took_ms <= LIKELY_LAUNCH_MS else "hypothesis",
             "advice",
             {
                 "corrected_mfu": real,

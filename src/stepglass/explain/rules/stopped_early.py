@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from stepglass.explain.finding import Change, Finding, nice
+from stepglass.explain.finding import Finding, nice
 from stepglass.explain.rules.loss_curve import slope
+from stepglass.explain.rules.planned_length import length_of
 from stepglass.explain.study import Part
 
 
@@ -30,8 +31,6 @@ def find_stopped_early(part: Part) -> list[Finding]:
     if last.train_loss is not None and last.val - last.train_loss > 0.05 * last.val:
         return []
     length = part.max_iters or part.segment.last_iter or 0
-    doubled = nice(2 * length)
-    change: Change = {"max_iters": doubled, "lr_decay_iters": doubled}
     return [
         Finding(
             "stopped-early",
@@ -45,6 +44,6 @@ def find_stopped_early(part: Part) -> list[Finding]:
             },
             [e.line for e in recent],
             [e.iter for e in recent],
-            change,
+            length_of(part, nice(2 * length)),
         )
     ]

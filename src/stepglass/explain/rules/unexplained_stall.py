@@ -1,38 +1,87 @@
-"""Slow iterations that no evaluation, checkpoint or warm-up explains."""
+"""Slow iterations that no evaluation, checkpoint or start-up explains."""
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.rules.stall_pattern import is_worth_reporting, regular_spacing
+from stepglass.explain.iteration_times import log_interval
+from stepglass.explain.rules.citing import window_at
+from stepglass.explain.rules.stall_pattern import (
+    Stall,
+    are_after_boundaries,
+    is_below,
+    is_worth_reporting,
+    number_of_stalls,
+    regular_spacing,
+    rows_at_lines,
+    stalls_of,
+    total_of,
+)
 from stepglass.explain.study import Part
-from stepglass.explain.timing import number_of
+
+A_PAUSE_MS = 60_000.0  # so long that the computer may have slept
+MORE_MEMORY = 1.02  # times the memory before
 
 
 def find_unexplained_stall(part: Part) -> list[Finding]:
-    stalls = part.timing.spikes_of("unexplained")
-    if not stalls or not part.timing.normal_ms or regular_spacing(stalls) is not None:
+    stalls, normal_ms = stalls_of(part), part.timing.normal_ms
+    if not stalls or not normal_ms or regular_spacing(stalls) is not None:
         return []
-    stalls = [s for s in stalls if s.stall_ms > part.timing.normal_ms]
-    total = sum(s.weight * s.stall_ms for s in stalls)
-    if not is_worth_reporting(part, total):
+    stalls = [s for s in stalls if s.stall_ms > normal_ms]
+    total_ms = total_of(stalls)
+    if not stalls or not is_worth_reporting(part, total_ms) or are_after_boundaries(part, stalls):
         return []
-    worst = max(stalls, key=lambda s: s.stall_ms)
-    near = part.timing.eval_interval if worst.cause == "unexplained" else None
+    longest = max(stalls, key=lambda s: s.stall_ms)
+    worst = longest.worst
+    window = window_at(part, worst.line)
+    interval = part.timing.eval_interval
+    is_off_grid = interval is not None and worst.iter % interval != 0
+    is_plain = worst.cause == "unexplained" and window == 1
+    step = log_interval(part.column("iter"))
+    is_sparse = bool(step and step > 1) and window == 1 and part.format.has_nanogpt_settings
     return [
         Finding(
             "unexplained-stall",
             "established",
-            "advice" if part.wall_ms and total > 0.02 * part.wall_ms else "note",
+            "note" if is_below(part, total_ms, 0.02) else "advice",
             {
-                "count": number_of(stalls),
+                "count": number_of_stalls(stalls),
                 "iter": worst.iter,
                 "time_ms": worst.time_ms,
-                "normal_ms": worst.time_ms - worst.stall_ms,
-                "excess_ms": worst.stall_ms,
-                "total_ms": total,
-                "eval_interval": near,
+                "normal_ms": max(0.0, worst.time_ms - worst.stall_ms / window),
+                "excess_ms": longest.stall_ms,
+                "total_ms": total_ms,
+                "eval_interval": interval if is_off_grid else None,
+                "window": window,
+                "num_lines": len(longest.spikes),
+                "place": _place(part, longest, is_plain and is_off_grid, window),
+                "printed": "some" if is_sparse else "all",
             },
-            [s.line for s in stalls],
-            [s.iter for s in stalls],
-            variant="grid" if near else "plain",
-            cost_ms=total,
+            [s.line for stall in stalls for s in stall.spikes],
+            [stall.worst.iter for stall in stalls],
+            variant=_cause(part, longest),
+            cost_ms=total_ms,
         )
     ]
+
+
+def _place(part: Part, stall: Stall, is_off_grid: bool, window: int) -> str:
+    """What the line's time is about: `window` iterations, `several` lines, or one iteration, which
+    may be one at which nanoGPT does not evaluate (`between`)."""
+    if window > 1:
+        return "window"
+    if len(stall.spikes) > 1:
+        return "several"
+    return "between" if is_off_grid and part.format.evaluates_inside_iteration else "one"
+
+
+def _cause(part: Part, stall: Stall) -> str:
+    """What the log shows at the stall: a recompilation, more memory, or just its length."""
+    rows = rows_at_lines(part, [s.line for s in stall.spikes])
+    first, last = int(rows[0]), int(rows[-1])
+    lines = part.column("line")
+    before = lines[first - 1] if first else 0
+    events = [e for e in part.segment.events if before < e.line <= lines[last]]
+    if any(e.name == "recompile" for e in events):
+        return "recompile"
+    memory = part.column("memory_bytes")
+    if first and memory[last] > MORE_MEMORY * memory[first - 1]:
+        return "memory"
+    return "pause" if stall.stall_ms >= A_PAUSE_MS else "plain"

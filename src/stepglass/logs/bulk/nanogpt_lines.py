@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +120,7 @@ class LineBlock:
     slow: list[tuple[int, bytes]]
     num_lines: int
     first_line: int = field(default=0)
+    windows: ClassVar[float] = 1.0  # every time is that of one iteration
 
     def __len__(self) -> int:
         return len(self.lines)

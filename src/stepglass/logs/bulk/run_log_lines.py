@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import contains, itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Stretch:
 
     columns: dict[str, Column]
     phases: dict[str, Column]
+    windows: ClassVar[float] = 1.0  # every time is that of one iteration
 
     def __len__(self) -> int:
         return len(self.times)

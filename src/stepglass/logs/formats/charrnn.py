@@ -10,7 +10,7 @@ norm. The validation loss appears only in the name of a checkpoint.
 import re
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, field, number
+from stepglass.logs.reader import NUMBER, Record, field, number, plain_number
 
 LINE = re.compile(
     rf"(?<![\w/.])(\d{{1,12}})/(\d{{1,12}}) \(epoch ({NUMBER})\),"
@@ -37,14 +37,14 @@ class CharRNN:
                     "iter": self._iter,
                     "max_iters": int(found[2]),
                     "epoch": number(found[3]),
-                    "loss": number(found[4]),
+                    "loss": plain_number(found[4]),
                     "time_ms": None if time_s is None else 1000 * time_s,
                     "grad_param_norm": field(text, "grad/param norm"),
                 }
             ]
         if ".t7" in text and (found := SAVING.search(text)):
             return [
-                {"kind": "eval", "iter": self._iter, "val_loss": number(found[2])},
+                {"kind": "eval", "iter": self._iter, "val_loss": plain_number(found[2])},
                 {"kind": "checkpoint", "iter": self._iter},
             ]
         return []

@@ -2,19 +2,24 @@
 
     Epoch 3:  33%|███▉      | 307/938 [00:01<00:02, 289.04it/s, loss=0.198, v_num=51]
     Epoch 4    --------------- ---- 232/291 0:00:33 • 0:00:09 7.00it/s loss: 0.398
+    Epoch 0: :   1%|   | 795/77225 [9:07:58<878:01:48, reduced_train_loss=3.09, global_step=794.0]
     |  run_training_epoch   |  36.785   |  100   |  3678.5   |  98.818   |
     epoch,lr-Adam,step,train_loss_step,val_loss
 
-A bar counts steps per epoch, and its rate is smoothed. `val_loss` stays on the bar until the next
-evaluation. In the profiler's table, actions are nested, so their shares do not add up to 100 %.
+A bar counts steps and time per epoch, evaluations included. It is drawn twice for a step: first
+with the values of an earlier one, so the second drawing counts. `val_loss` stays on the bar until
+the next evaluation. In the profiler's table, actions are nested, so their shares do not add up to
+100 %.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from stepglass.logs.bars import Bar, bars, clock_seconds, rate_per_s
+from stepglass.logs.formats.epoch_clock import EpochClock
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 LABEL = re.compile(r"(?<!\w)Epoch (\d{1,9})(?:/-?\d{1,9})?$")
 RICH = re.compile(
@@ -23,33 +28,54 @@ RICH = re.compile(
     rf"(?P<rate>{NUMBER})(?P<unit>it/s|s/it)(?P<postfix>.{{0,2000}})"
 )
 PAIR = re.compile(rf"(?<![\w/.|-])([\w/.|-]{{1,80}})\s*[=:]\s*({NUMBER})(?![\w.])")
-TRAIN_LOSS = re.compile(r"(?:reduced_)?(?:train(?:ing)?[_/|. -])?loss(?:$|_)")
-VAL_LOSS = re.compile(r"(?:val|valid|validation|eval)[_/|. -]loss(?:$|_|/)")
+STEP_TIME = re.compile(rf"\btrain_step_timing in s\s*[=:]\s*({NUMBER})")  # of NeMo
+TRAIN_LOSS = re.compile(
+    r"(?:(?:reduced_)?(?:train(?:ing)?[_/|. -])?loss|loss[_/|.]train(?:ing)?)(?:_(?:step|epoch))?$",
+    re.IGNORECASE,
+)
+VAL = r"(?:val|valid|validation|eval)"
+VAL_LOSS = re.compile(
+    rf"(?:{VAL}[_/|. -]loss|loss[_/|.]{VAL})(?:_(?:step|epoch))?(?:/dataloader_idx_\d+)?$",
+    re.IGNORECASE,
+)
+VAL_METRIC = re.compile(rf"{VAL}[_/|.](?P<name>[\w/.|-]{{1,60}})$", re.IGNORECASE)
 
 
 class LightningBar:
     """Reads Lightning's console."""
 
-    format = LogFormat("lightning", limits=("format-lightning",))
+    format = LogFormat(
+        "lightning",
+        limits=("format-lightning", "next-line"),
+        times_everything=True,
+        elapsed_name="",
+    )
 
     def __init__(self) -> None:
-        self._last: tuple[int, int] | None = None
-        self._val_loss: float | None = None
+        self._step: tuple[int, int] | None = None  # epoch and number of the latest step
+        self._held: Bar | None = None  # its first drawing, until there is a second one
+        self._clock = EpochClock()
+        self._has_loss = False  # bars show a loss
+        self._said: dict[str, float] = {}  # values of the latest evaluation
+        self.has_taken = False  # the last line was a bar of training
         self._columns: list[str] | None = None  # while the profiler's table is read
 
     def read(self, text: str) -> list[Record]:
+        self.has_taken = False
         if self._columns is not None or "Total time (s)" in text:
             return self._profiler(text)
-        if "it/s" not in text and "s/it" not in text:
+        if "/" not in text or ("<" not in text and "•" not in text):
             return []
         result: list[Record] = []
+        is_bar = False
         for bar in bars(text):
+            is_bar = True
             if found := LABEL.search(bar.label):
                 result += self._training(int(found[1]), bar)
             elif bar.label.startswith("Validat") and bar.n == bar.total:
                 detail = {"label": bar.label, "elapsed_s": bar.elapsed_s}
                 result.append({"kind": "event", "name": "validation", "detail": detail})
-        if not result and "•" in text and (found := RICH.search(text)):
+        if not is_bar and "•" in text and (found := RICH.search(text)):
             bar = Bar(
                 "",
                 int(found["n"]),
@@ -61,30 +87,51 @@ class LightningBar:
             return self._training(int(found["epoch"]), bar)
         return result
 
+    def flush(self) -> list[Record]:
+        """The records of the last step."""
+        held, self._held = self._held, None
+        return self._records(held) if held and self._step else []
+
     def _training(self, epoch: int, bar: Bar) -> list[Record]:
-        if (epoch, bar.n) == self._last or bar.n == 0:
-            return []  # the bar was redrawn, or training has not begun
-        self._last = (epoch, bar.n)
-        said = {key: number(value) for key, value in PAIR.findall(bar.postfix)}
-        loss, val_loss = best_of(said, TRAIN_LOSS, "_epoch"), best_of(said, VAL_LOSS, "_step")
-        result: list[Record] = [
-            {
-                "kind": "iter",
-                "iter": bar.n,
-                "epoch": epoch,
-                "epoch_iters": bar.total,
-                "global_iter": epoch * bar.total + bar.n,
-                "loss": said[loss] if loss else None,
-                "rate_per_s": bar.rate_per_s,
-                "elapsed_s": bar.elapsed_s,
-            }
-        ]
-        if val_loss and said[val_loss] != self._val_loss:
-            self._val_loss = said[val_loss]
-            result.append(
-                {"kind": "eval", "iter": bar.n, "epoch": epoch, "val_loss": said[val_loss]}
-            )
-        return result
+        self.has_taken = True
+        if bar.n == 0:
+            return []  # training has not begun
+        if (epoch, bar.n) != self._step:
+            result = self.flush() if self._step else [{"kind": "start"}]
+            self._step, self._held = (epoch, bar.n), bar
+            return result
+        if self._held is None:  # drawn for the third time: after an evaluation
+            return self._evaluation(epoch, bar)
+        self._held = None
+        return self._records(bar)
+
+    def _records(self, bar: Bar) -> list[Record]:
+        assert self._step is not None
+        epoch, _ = self._step
+        said = _bar_values(bar)
+        loss = best_of(said, TRAIN_LOSS, "_epoch")
+        if loss is None and self._has_loss:
+            return []  # the bar is cut off: a loss that is NaN is shown
+        self._has_loss |= loss is not None
+        record: Record = {
+            "kind": "iter",
+            **_where(epoch, bar),
+            "loss": said[loss] if loss else None,
+        }
+        record |= self._clock.read(epoch, bar)
+        if (time := STEP_TIME.search(bar.postfix)) and (time_s := plain_number(time[1])):
+            self.format = replace(self.format, times_everything=False)
+            record |= {"time_ms": 1000 * time_s, "window": None}
+        return [record, *self._evaluation(epoch, bar)]
+
+    def _evaluation(self, epoch: int, bar: Bar) -> list[Record]:
+        """The evaluation whose values the bar shows, if they are new."""
+        said = evaluated(_bar_values(bar))
+        if all(self._said.get(key) == value for key, value in said.items()):
+            return []
+        self._said |= said
+        where = _where(epoch, bar)
+        return [{"kind": "eval", **where, "iter": where["global_iter"], **eval_values(said)}]
 
     def _profiler(self, text: str) -> list[Record]:
         cells = [cell.strip() for cell in text.strip("| \t").split("|")]
@@ -114,14 +161,53 @@ class LightningBar:
         ]
 
 
+def _bar_values(bar: Bar) -> dict[str, float]:
+    pairs = ((key, plain_number(text)) for key, text in PAIR.findall(bar.postfix))
+    return {key: value for key, value in pairs if value is not None}
+
+
+def _where(epoch: int, bar: Bar) -> Record:
+    return {
+        "iter": bar.n,
+        "epoch": epoch,
+        "epoch_iters": bar.total,
+        "global_iter": epoch * bar.total + bar.n,
+    }
+
+
+def evaluated(said: Mapping[str, float]) -> dict[str, float]:
+    """The values of an evaluation among those of a bar or a row."""
+    return {key: said[key] for key in said if VAL_LOSS.match(key) or VAL_METRIC.match(key)}
+
+
+def eval_values(said: Mapping[str, float]) -> Record:
+    """The loss and the other metrics of an evaluation.
+
+    >>> eval_values({"val_loss": 1.5, "val_acc": 0.25})
+    {'val_loss': 1.5, 'metrics': {'acc': 0.25}}
+    """
+    loss = best_of(said, VAL_LOSS, "_step")
+    metrics = {
+        found["name"]: value
+        for key, value in said.items()
+        if not VAL_LOSS.match(key) and (found := VAL_METRIC.match(key))
+    }
+    return {"val_loss": said[loss] if loss else None, **({"metrics": metrics} if metrics else {})}
+
+
 def best_of(keys: Iterable[str], pattern: re.Pattern[str], worse: str) -> str | None:
-    """The shortest key that matches the pattern. Keys that end with `worse` come last.
+    """The key that fits best: the loss of a step (NeMo also prints a mean under a shorter name),
+    else the shortest. Keys that end with `worse` come last.
 
     >>> best_of(["train_loss_epoch", "train_loss_step"], TRAIN_LOSS, "_epoch")
     'train_loss_step'
     """
     fitting = [key for key in keys if pattern.match(key)]
-    return min(fitting, key=lambda key: (key.endswith(worse), len(key)), default=None)
+    return min(
+        fitting,
+        key=lambda key: (key.endswith(worse), not key.startswith("reduced_"), len(key)),
+        default=None,
+    )
 
 
 # -- metrics.csv ---------------------------------------------------------------------------------
@@ -142,12 +228,11 @@ MOST_COLUMNS = 1000
 class MetricsCsv:
     """Reads CSVLogger's metrics.csv. A row has only those cells that were logged together."""
 
-    format = LogFormat("lightning", limits=("format-lightning",))
+    format = LogFormat("lightning")
 
     def __init__(self) -> None:
         self._header: list[str] | None = None
         self._loss: str | None = None
-        self._val_loss: str | None = None
         self._lr: str | None = None
         self._rates: dict[str, str] = {}
         self._newest_lr: float | None = None  # has its own row, before the loss
@@ -173,13 +258,12 @@ class MetricsCsv:
 
     def _read_header(self, text: str) -> None:
         cells = text.split(",", MOST_COLUMNS)
-        if not {"step", "epoch"} & set(cells) or len(cells) < 2 or len(cells) > MOST_COLUMNS:
+        if "step" not in cells or len(cells) < 2 or len(cells) > MOST_COLUMNS:
             return
         if len(set(cells)) != len(cells) or not all(map(CELL.fullmatch, cells)):
             return
         self._header = cells
         self._loss = best_of(cells, TRAIN_LOSS, "_epoch")
-        self._val_loss = best_of(cells, VAL_LOSS, "_step")
         self._lr = best_of(cells, LR, "-momentum")
         self._rates = {
             cell: RATES[found[1]] for cell in reversed(cells) if (found := RATE.fullmatch(cell))
@@ -196,8 +280,8 @@ class MetricsCsv:
         if self._loss in row or rates:
             loss = row.get(self._loss) if self._loss else None
             result.append({"kind": "iter", **where, "loss": loss, "lr": self._newest_lr, **rates})
-        if self._val_loss in row:
-            result.append({"kind": "eval", **where, "val_loss": row[self._val_loss]})
+        if evaluation := evaluated(row):
+            result.append({"kind": "eval", **where, **eval_values(evaluation)})
         return result
 
 

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 STEP = re.compile(r"(?<![\w/-])step:\s*(\d{1,15})\s+(.*)")
 PAIR = re.compile(rf"(?<![\w/])(\w+):\s*({NUMBER})")
@@ -53,7 +53,7 @@ class Lingua:
     def read(self, text: str) -> list[Record]:
         if " iter:" in text and " data:" in text and (found := STEP.search(text)):
             said = {
-                TEXT_FIELDS[key]: number(value)
+                TEXT_FIELDS[key]: plain_number(value)
                 for key, value in PAIR.findall(found[2])
                 if key in TEXT_FIELDS
             }

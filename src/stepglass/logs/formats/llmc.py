@@ -12,7 +12,7 @@ has train losses (trl), validation losses (tel) and HellaSwag accuracy (eval), b
 import re
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 # The part after the loss excludes litgpt's `step 220: loss 1.5947, iter time: ...`.
 STEP = re.compile(
@@ -75,8 +75,8 @@ class LlmC:
         if not (time := TIME.search(rest)):
             return []
         self._iter = int(found[1])
-        record: Record = {"kind": "iter", "iter": self._iter, "loss": number(found[3])}
-        record["time_ms"] = number(time[1])
+        record: Record = {"kind": "iter", "iter": self._iter, "loss": plain_number(found[3])}
+        record["time_ms"] = plain_number(time[1])
         for key, pattern in (("tok_s", RATE), ("grad_norm", NORM), ("lr", LR), ("mfu", MFU)):
             if said := pattern.search(rest):
                 record[key] = number(said[1])
@@ -90,13 +90,13 @@ class LlmC:
         records: list[Record] = []
         self._iter = step
         if "trl" in said:
-            record: Record = {"kind": "iter", "iter": step, "loss": number(said["trl"])}
+            record: Record = {"kind": "iter", "iter": step, "loss": plain_number(said["trl"])}
             for key, name in (("lr", "lr"), ("norm", "grad_norm")):
                 if key in said:
                     record[name] = number(said[key])
             records.append(record)
         if "tel" in said:
-            records.append({"kind": "eval", "iter": step, "val_loss": number(said["tel"])})
+            records.append({"kind": "eval", "iter": step, "val_loss": plain_number(said["tel"])})
         if "eval" in said:
             records.append(self._event("hellaswag", value=number(said["eval"])))
         return records
@@ -106,7 +106,7 @@ class LlmC:
         before, _, after = text.partition("val loss ")
         if not (found := VALUE.fullmatch(after)) or FOREIGN.search(before):
             return []
-        return [{"kind": "eval", "iter": self._iter or 0, "val_loss": number(found[1])}]
+        return [{"kind": "eval", "iter": self._iter or 0, "val_loss": plain_number(found[1])}]
 
     def _event(self, name: str, **said: object) -> Record:
         return {"kind": "event", "name": name, "iter": self._iter, **said}

@@ -10,7 +10,7 @@ in the first line. The times of sampling and saving are never printed.
 import re
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, plain_number
 
 LINE = re.compile(
     rf"\biter_dt\s+({NUMBER})\s*ms;\s*iter\s+(\d{{1,15}}):(?:.{{0,200}}?\btrain loss\s+({NUMBER}))?"
@@ -28,13 +28,13 @@ class MinGPT:
     def read(self, text: str) -> list[Record]:
         if "iter_dt" in text and (found := LINE.search(text)):
             self._iter = iteration = int(found[2])
-            time_ms = number(found[1])
+            time_ms = plain_number(found[1])
             is_timed = iteration > 0 and bool(time_ms)
             return [
                 {
                     "kind": "iter",
                     "iter": iteration,
-                    "loss": number(found[3]),
+                    "loss": plain_number(found[3]),
                     "time_ms": time_ms if is_timed else None,
                     "time_of_iter": iteration - 1 if is_timed else None,
                 }

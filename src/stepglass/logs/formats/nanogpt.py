@@ -1,30 +1,49 @@
-"""nanoGPT, all versions, and forks that add fields.
+"""nanoGPT, all versions, llama2.c, and forks that add fields.
 
     step 250: train loss 1.9639, val loss 2.0676
     saving checkpoint to out-shakespeare-char
     iter 250: loss 2.0307, time 90796.41ms, mfu 0.43%
+    490 | loss 5.7543 | lr 4.900000e-05 | 8060.78ms | mfu 0.21%           (llama2.c)
+    [train] iter 20: loss 8.7600 2906 ms/iter                             (forks)
+    [eval] iter 500: train 4.2927 val 4.2780 lr 3.00e-04
 
 `time` is the time between the ends of two iterations. At an evaluation, it includes the evaluation
-and the checkpoint printed before it. `mfu` is a moving average over the printed iterations,
-relative to the 312 TFLOP/s of an A100; -100 % means not measured yet. `loss` is that of the last
-micro-batch.
+and the checkpoint printed before it. `ms/iter` is a mean since the previous line: in the logs that
+have it, the first line is slow, though the slow first iteration was long before. `mfu` is a moving
+average over the printed iterations, relative to the 312 TFLOP/s of an A100; -100 % means not
+measured yet. `loss` is that of the last micro-batch.
 """
 
 import ast
 import math
 import re
+from dataclasses import replace
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 A100_TFLOPS = 312.0  # nanoGPT's MFU divides by this peak on every device
 
-ITER = re.compile(r"(?<![\w/-])iter\s+(\d{1,15})\s*:(?=.*?\b(?:loss|time)\b)(?!.*\btime:)(.*)")
+ITER = re.compile(
+    r"(?<![\w/-])iter\s+(\d{1,15})\s*:(?!\s*train\b)(?=.*?\b(?:loss|time)\b)(?!.*\btime:)(.*)"
+)
+LLAMA2C = re.compile(
+    rf"(?:^|\s)(?P<iter>\d{{1,15}}) \| loss (?P<loss>{NUMBER}) \| lr (?P<lr>{NUMBER})"
+    rf" \| (?P<time>{NUMBER}ms) \| mfu (?P<mfu>{NUMBER})%"
+)
 LOSS = re.compile(rf"(?<![\w ])\s*\bloss\s+({NUMBER})")
-TIME = re.compile(rf"\btime\s+({NUMBER})\s*(ms|s)\b")
+TIME = re.compile(rf"\btime\s+({NUMBER})\s*(ms|s)\b(?!/)")
+DURATION = re.compile(rf"({NUMBER})(ms)")
+PER_ITER = re.compile(rf"(?<![\w.,])({NUMBER})\s*(ms|s|sec)/iter\b")
 MFU = re.compile(rf"\bmfu\s+({NUMBER})\s*%")
-STEP = re.compile(r"(?<![\w/-])step\s+(\d{1,15})\s*:\s*train loss(?P<rest>.*\bval loss\b.*)")
-VAL = re.compile(rf"\bval loss\s+({NUMBER})")
+LR = re.compile(rf"\b(?:lr|learning rate)\s+({NUMBER})")
+RATE = re.compile(
+    rf"\b(?:tok|tokens)/s(?:ec)?\s+({NUMBER})|(?<![\w.,])({NUMBER})\s*(?:tok|tokens)/s"
+)
+STEP = re.compile(
+    r"(?<![\w/-])(step|iter)\s+(\d{1,15})\s*:\s*train(?: loss)?(?P<rest>\b.*\bval(?: loss)?\b.*)"
+)
+VAL = re.compile(rf"\bval(?: loss)?\s+({NUMBER})")
 TRAIN = re.compile(rf"^\s*({NUMBER})")
 SAVING = re.compile(r"(?<![\w])saving checkpoint\b(?!\s*\{|\s+at iteration)")
 # Prefixes that launchers and log collectors add to a line.
@@ -72,17 +91,14 @@ class NanoGPT:
         if found := ITER.search(text):
             return self._iteration(int(found[1]), found[2])
         if found := STEP.search(text):
-            train, val = TRAIN.search(found["rest"]), VAL.search(found["rest"])
-            return [
-                {
-                    "kind": "eval",
-                    "iter": int(found[1]),
-                    "train_loss": number(train[1]) if train else None,
-                    "val_loss": number(val[1]) if val else None,
-                }
-            ]
+            return self._evaluation(int(found[2]), found["rest"])
         if SAVING.search(text):
             return [{"kind": "checkpoint"}]
+        if " | lr " in text and (found := LLAMA2C.search(text)):
+            self.format = LLAMA2C_FORMAT
+            time = DURATION.match(found["time"])
+            record = _record(int(found["iter"]), found["loss"], time, found["mfu"])
+            return [{**record, "lr": plain_number(found["lr"])}]
         text = unprefixed(text)
         if text.startswith("Overriding config with"):
             self._is_in_config = True
@@ -93,24 +109,67 @@ class NanoGPT:
         self._is_in_config &= not records or "config" in records[0]
         return records
 
-    def _iteration(self, iteration: int, rest: str) -> list[Record]:
-        loss, time, mfu = LOSS.search(rest), TIME.search(rest), MFU.search(rest)
-        if not loss and not time:
+    def _evaluation(self, iteration: int, rest: str) -> list[Record]:
+        """An evaluation. In a post, people write `val loss...` and leave out the numbers."""
+        train, val = TRAIN.search(rest), VAL.search(rest)
+        if not val and "loss..." not in rest:
             return []
-        time_ms = number(time[1]) if time else None
-        if time and time_ms is not None and time[2] == "s":
-            time_ms *= 1000
-        percent = number(mfu[1]) if mfu else None
         return [
             {
-                "kind": "iter",
+                "kind": "eval",
                 "iter": iteration,
-                "loss": number(loss[1]) if loss else None,
-                "time_ms": time_ms,
-                "mfu": None if percent is None or percent < 0 else percent,
-                **({"is_unmeasured": True} if percent is not None and percent < 0 else {}),
+                "train_loss": plain_number(train[1]) if train else None,
+                "val_loss": plain_number(val[1]) if val else None,
             }
         ]
+
+    def _iteration(self, iteration: int, rest: str) -> list[Record]:
+        loss, time, mfu = LOSS.search(rest), TIME.search(rest), MFU.search(rest)
+        mean = None if time else PER_ITER.search(rest)
+        if not loss and not time and not mean:
+            return []
+        record = _record(
+            iteration,
+            loss=loss[1] if loss else None,
+            time=time or mean,
+            mfu=mfu[1] if mfu else None,
+        )
+        if mean:
+            self.format = FORK_FORMAT
+            record["is_mean"] = True
+        if " lr " in rest and (found := LR.search(rest)):
+            record["lr"] = plain_number(found[1])
+        if "tok" in rest and (found := RATE.search(rest)):
+            record["tok_s"] = number(found[1] or found[2])
+        return [record]
+
+
+LLAMA2C_FORMAT = replace(
+    NanoGPT.format,
+    name="llama2.c",
+    has_nanogpt_defaults=False,
+    evaluates_random_batches=False,
+    evaluates_same_windows=True,
+)
+# Of an unknown fork, only what its lines show.
+FORK_FORMAT = LogFormat("nanogpt", limits=("data-wait", "device", "split"), time_holds_eval=True)
+
+
+def _record(
+    iteration: int, loss: str | None, time: re.Match[str] | None, mfu: str | None
+) -> Record:
+    time_ms = plain_number(time[1]) if time else None
+    if time and time_ms is not None and time[2] != "ms":
+        time_ms *= 1000
+    percent = plain_number(mfu)
+    return {
+        "kind": "iter",
+        "iter": iteration,
+        "loss": plain_number(loss),
+        "time_ms": time_ms,
+        "mfu": None if percent is None or percent < 0 else percent,
+        **({"is_unmeasured": True} if percent is not None and percent < 0 else {}),
+    }
 
 
 def unprefixed(text: str) -> str:

@@ -3,13 +3,14 @@
     Training epoch 0, iteration 120/149 | lr: 3e-05 | global_step: 120 | reduced_train_loss: 1.233 |
     train_step_timing in s: 0.03146 | val_loss: 4.106            (one line)
 
-`val_loss` is repeated until the next evaluation.
+Iterations count from 0, and the number after them is the last one. `val_loss` is repeated until the
+next evaluation. The bars of NeMo 1 are Lightning's.
 """
 
 import re
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, plain_number
 
 LINE = re.compile(r"\bTraining epoch (\d{1,9}), iteration (\d{1,15})/(\d{1,15})\s*\|(.{1,4000})")
 PAIR = re.compile(rf"(?:^|\|)\s*([A-Za-z][\w /()-]{{0,80}}?)\s*:\s*({NUMBER})\s*(?=\||$)")
@@ -33,7 +34,7 @@ class NeMo:
     def read(self, text: str) -> list[Record]:
         if "Training epoch " not in text or not (found := LINE.search(text)):
             return []
-        said = {key: number(value) for key, value in PAIR.findall(found[4])}
+        said = {key: plain_number(value) for key, value in PAIR.findall(found[4])}
         time_s = said.get("train_step_timing in s")
         if time_s is None and "reduced_train_loss" not in said:
             return []
@@ -42,7 +43,7 @@ class NeMo:
         record: Record = {
             "kind": "iter",
             "iter": iteration,
-            "max_iters": int(found[3]),
+            "max_iters": int(found[3]) + 1,
             "epoch": int(found[1]),
             "loss": None,
             "time_ms": None if time_s is None else 1000 * time_s,

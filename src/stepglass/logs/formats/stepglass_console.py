@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from stepglass.logs.formats.nanogpt import NanoGPT
 from stepglass.logs.formats.run_log_reader import RUN_LOG_FORMAT, out_of_memory_record
+from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import Record, number
 from stepglass.measure import console_lines, ledger
 from stepglass.measure.console_lines import UNIT_BYTES, duration_ms
@@ -40,14 +41,14 @@ class StepglassConsole:
     """
 
     def __init__(self) -> None:
-        self.format = NanoGPT.format
         self._nanogpt = NanoGPT()
+        self.is_ours = False
         self._held: Record | None = None  # a `step` line that waits for its `eval` line
         self._ledger: dict[str, float] | None = None  # while the table is being read
 
     @property
-    def is_ours(self) -> bool:
-        return self.format is CONSOLE_FORMAT
+    def format(self) -> LogFormat:
+        return CONSOLE_FORMAT if self.is_ours else self._nanogpt.format
 
     def read(self, text: str) -> list[Record]:
         text = text[:LONGEST]
@@ -60,7 +61,7 @@ class StepglassConsole:
             and console_lines.MARKS.search(text)
             and (record := self._ours(text))
         ):
-            self.format = CONSOLE_FORMAT
+            self.is_ours = True
             return [*self.flush(), record]
         records = self._nanogpt.read(text)
         if any((record.get("iter") or 0) > LAST_ITER for record in records):

@@ -12,12 +12,13 @@ import math
 import re
 
 from stepglass.logs.log_format import LogFormat
-from stepglass.logs.reader import NUMBER, Record, number
+from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 A100_TFLOPS = 312.0  # the peak that torchtitan assumes for an unknown GPU
 
 STEP = re.compile(r"(?<![\w/-])(validate )?step:\s*(\d{1,15})(?:/(\d{1,15}))?(?=\s)(.*)")
 PAIR = re.compile(rf"(?<![\w/])(\w+):\s*({NUMBER})")
+LOSS = re.compile(rf"(?<![\w/])loss:\s*({NUMBER})")
 PERCENT = re.compile(rf"GiB\(({NUMBER})%\)")
 FIELDS = {
     "loss": "loss",
@@ -80,6 +81,8 @@ class Torchtitan:
 def _step(found: re.Match[str]) -> list[Record]:
     rest = found[4]
     said = {FIELDS[key]: number(value) for key, value in PAIR.findall(rest) if key in FIELDS}
+    if loss := LOSS.search(rest):
+        said["loss"] = plain_number(loss[1])
     if "loss" not in said or "tok_s" not in said:
         return []
     if found[1]:
@@ -91,4 +94,4 @@ def _step(found: re.Match[str]) -> list[Record]:
         said["mfu"] = None
     if found[3]:
         said["max_iters"] = int(found[3])
-    return [{"kind": "iter", "iter": int(found[2]), **said}]
+    return [{"kind": "iter", "iter": int(found[2]), "is_mean": True, **said}]

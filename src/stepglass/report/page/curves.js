@@ -65,7 +65,7 @@ function described(view, found, linesOf) {
 
 // The iteration of a row and its time since the start.
 function whereLine(segment, row) {
-  const where = say("page-iteration", { number: whole(segment.column("iter")[row]) });
+  const where = say("page-iteration", { number: named(segment.column("iter")[row]) });
   const prefix = segment.run.isCompared ? `${segment.run.name} · ` : "";
   return `${prefix}${where}${segment.has("time_ms") ? ` · ${elapsed(segment.elapsed.data[row])}` : ""}`;
 }

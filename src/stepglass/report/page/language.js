@@ -2,12 +2,14 @@
 
 function languageChoice() {
   const choice = document.getElementById("language");
+  const label = () => choice.setAttribute("aria-label", say("page-language-choice"));
+  label();
   choice.replaceChildren(...Object.keys(WORDS).map((code) =>
     make("option", { value: code, selected: code === language }, WORDS[code]["page-language"])));
   choice.addEventListener("change", () => {
     setLanguage(choice.value);
     remember(language);
-    choice.setAttribute("aria-label", say("page-language-choice"));
+    label();
     if (view.charts.length) fill(); else listRuns.again?.();
   });
 }

@@ -1,5 +1,5 @@
-// Formats all numbers of the page. Durations, percents, losses and sizes have the same format as in
-// the sentences of `explain` (explain/render/languages.py); a test compares them.
+// Formats all numbers of the page. Durations, percents, losses, sizes and counts have the same
+// format as in the sentences of `explain` (explain/render/languages.py); a test compares them.
 
 const NBSP = "\u00a0";
 // The page also has sentences from Python, which rounds ties to even and always groups thousands.
@@ -28,8 +28,12 @@ function digitsFor(value, significant = 4) {
 // -- for sentences and tables -----------------------------------------------------------------------
 
 const short = (value) => number(value, digitsFor(value, 3));
-const loss = (value) => number(value, 4);
+// Four decimals would show nothing of a very small loss.
+const loss = (value) => number(value, value !== 0 && Math.abs(value) < 1e-3
+  ? Math.min(8, 1 - Math.floor(Math.log10(Math.abs(value)))) : 4);
 const whole = (value) => number(value, 0);
+// A number that names one iteration has no separators: "iter 5000" can be searched in the log.
+const named = (value) => number(value, 0, { useGrouping: false });
 const percent = (value, digits = 1) => number(value / 100, digits, { style: "percent" });
 
 function rate(value) {
@@ -44,14 +48,16 @@ function bytes(value) {
   return `${number(value, place ? 1 : 0)}${NBSP}${units[place]}`;
 }
 
+// A count of tokens or parameters: 10.65M, 10,65 Mio., 1,2 Md. Spanish counts in millions: 10.490 M.
 function large(value) {
-  for (const [unit, scale] of [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e4]]) {
-    if (Math.abs(value) >= scale) {
-      const by = unit === "k" ? 1e3 : scale;
-      return `${number(value / by, 1)}${NBSP}${unit}`;
-    }
-  }
-  return number(value, Number.isInteger(value) ? 0 : digitsFor(value, 4));
+  if (Math.abs(value) < 1e6) return number(value, Number.isInteger(value) ? 0 : digitsFor(value, 4));
+  if (language === "es") return `${number(value / 1e6, value < 1e9 ? 2 : 0)}${NBSP}M`;
+  return compact(value, { maximumFractionDigits: 2 });
+}
+
+function compact(value, digits) {
+  const options = { minimumFractionDigits: 0, notation: "compact", ...digits };
+  return number(value, 0, options).replace(" ", NBSP);
 }
 
 // A duration in a suitable unit.
@@ -92,9 +98,7 @@ function tick(value, unit = "") {
 }
 
 function largeTick(value) {
-  const units = [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1]];
-  const [unit, scale] = units.find(([, least]) => value >= least) ?? ["", 1];
-  return tick(value / scale, unit);
+  return compact(value, { maximumFractionDigits: 12, maximumSignificantDigits: 4 });
 }
 
 function durationTick(ms) {

@@ -97,6 +97,6 @@ function header(told) {
   setText(document.getElementById("title"), names || "Stepglass");
   const only = told.length === 1 ? told[0].story : null;
   setText(document.getElementById("about"), only && !view.isLive
-    ? say("page-about", { format: only.format, lines: whole(only.lines.total), understood: whole(only.lines.understood) })
+    ? say("page-about", { format: only.format, lines: only.lines.total, understood: only.lines.understood })
     : "");
 }

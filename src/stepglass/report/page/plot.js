@@ -119,7 +119,7 @@ class Plot {
     const isTime = this.view.axis === "time";
     const step = isTime ? niceSeconds(to - from, across) : Math.max(1, niceStep(to - from, across));
     for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
-      const text = isTime ? elapsedTick(tick, step) : whole(tick);
+      const text = isTime ? elapsedTick(tick, step) : named(tick);
       const half = pen.measureText(text).width / 2;
       const x = Math.min(Math.max(this.pixel(tick), left - 20 + half), left + this.plotWidth + 8 - half);
       pen.fillText(text, x, bottom + 6);

@@ -15,7 +15,7 @@ async function listRuns() {
       make("th", { scope: "row" }, make("a", { href: `/run/${run.id}` }, run.name)),
       make("td", {}, stateText({ ...run, name: run.state, left_ms: null })),
       make("td", {}, loss(run.best_val_loss))));
-    const head = make("tr", {}, ...["page-run", "page-state", "page-outcome-best"].map((key) =>
+    const head = make("tr", {}, ...["page-run", "page-state", "page-best-loss"].map((key) =>
       make("th", { scope: "col" }, say(key))));
     main.replaceChildren(make("section", {}, make("h2", {}, say("page-runs")), rows.length
       ? make("table", { className: "compare" }, make("thead", {}, head), make("tbody", {}, ...rows))

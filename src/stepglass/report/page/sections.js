@@ -3,16 +3,22 @@
 
 const LAST_DATE = 8e12; // seconds; JavaScript has no later dates
 const MOST_SAMPLES = 50; // the latest samples are shown
+const MOST_ABOUTS = 6; // lines about what a ledger covers, one per segment
 
 function stateText(state) {
-  const values = {
-    step: state.step === null ? say("page-unknown") : whole(state.step),
-    max: state.max_iters === null ? say("page-unknown") : whole(state.max_iters),
-    left: state.left_ms === null ? "" : elapsed(state.left_ms / 1000),
-  };
   const key = `page-state-${state.name}`;
-  const text = say(key in WORDS[language] ? key : "page-state-log", values);
-  return state.left_ms === null ? text : `${text}, ${say("page-left", values)}`;
+  const name = say(key in WORDS[language] ? key : "page-state-unknown");
+  return [
+    state.name === "log" ? null : name, // nothing says how the run of a log ended
+    progressText(state),
+    state.left_ms === null ? null : say("page-left", { left: elapsed(state.left_ms / 1000) }),
+  ].filter((text) => text !== null).join(", ");
+}
+
+// How far a run came: the number of its iterations, or if that is not known, the last one printed.
+function progressText({ step, max_iters: max, iter }) {
+  if (step === null) return Number.isFinite(iter) ? say("page-up-to", { number: named(iter) }) : null;
+  return max !== null && step < max ? say("page-done-of", { count: step, max }) : say("page-done", { count: step });
 }
 
 function healthLine(runs) {
@@ -20,7 +26,7 @@ function healthLine(runs) {
     const { health, state } = run.story;
     return make("p", { className: `health ${health.level}` },
       make("span", { className: "light" }, say(`page-level-${health.level}`)),
-      make("span", {}, runs.length > 1 ? `${run.name}: ${health.text[language]}` : health.text[language]),
+      make("span", {}, runs.length > 1 ? labelled(run.name, health.text[language]) : health.text[language]),
       make("span", { className: "state" }, stateText(state)));
   });
 }
@@ -33,44 +39,56 @@ function ledgerOf(story) {
   for (const { ledger } of known) {
     for (const [name, ms] of Object.entries(ledger.phases)) phases.set(name, (phases.get(name) ?? 0) + ms);
   }
-  const wall = known.reduce((sum, part) => sum + part.ledger.wall_ms, 0);
-  return { phases, wall, basis: known.at(-1).ledger.basis };
+  const total = known.reduce((sum, part) => sum + part.ledger.total_ms, 0);
+  const ledgers = known.map((part) => part.ledger);
+  const [names, abouts] = ["name", "about"].map((key) => [...new Set(ledgers.map((l) => l[key][language]))]);
+  return {
+    phases,
+    total,
+    isWhole: ledgers.every((ledger) => ledger.wall_ms !== null),
+    // Steps alone are not the whole run, so no share of them is shown.
+    hasShares: phases.size > 1 && ledgers.every((ledger) => ledger.covers !== "steps"),
+    name: names.length === 1 ? names[0] : say("total"),
+    about: abouts.length <= MOST_ABOUTS ? abouts : [...abouts.slice(0, MOST_ABOUTS - 2), "…", abouts.at(-1)],
+  };
 }
 
 function ledgerSection(runs) {
-  const blocks = runs.filter((run) => run.story).map((run) => {
+  return runs.filter((run) => run.story).flatMap((run) => {
     const ledger = ledgerOf(run.story);
-    if (!ledger) return null;
-    const names = inStackOrder(ledger.phases.keys());
-    const bar = make("div", { className: "bar" });
-    bar.setAttribute("role", "img");
-    bar.setAttribute("aria-label", names.map((name) =>
-      `${phaseName(name)} ${percent((100 * ledger.phases.get(name)) / ledger.wall)}`).join(", "));
-    for (const name of names) {
-      const share = ledger.phases.get(name) / ledger.wall;
-      const piece = make("span", { title: `${phaseName(name)} ${percent(100 * share)}` },
-        share > 0.07 ? percent(100 * share, 0) : "");
-      piece.style.flexGrow = String(share);
-      piece.style.background = `var(--${phaseColor(name)})`;
-      bar.append(piece);
-    }
-    const rows = [...names].sort((a, b) => ledger.phases.get(b) - ledger.phases.get(a)).map((name) =>
-      make("tr", {},
-        make("th", { scope: "row" }, chip(phaseColor(name)), phaseName(name)),
-        make("td", {}, secondsOf(ledger.phases.get(name))),
-        make("td", {}, percent((100 * ledger.phases.get(name)) / ledger.wall))));
-    return make("div", { className: "ledger" },
+    return ledger ? [make("div", { className: "ledger" },
       runs.length > 1 ? make("h3", {}, chip(ownColor(run)), run.name) : null,
-      bar,
-      make("table", { className: "sums" },
-        make("tbody", {}, ...rows),
-        make("tfoot", {}, make("tr", {},
-          make("th", { scope: "row" }, say("wall-clock")),
-          make("td", {}, secondsOf(ledger.wall)),
-          make("td", {}, percent(100))))),
-      make("p", { className: "caption" }, say(`basis-${ledger.basis}`)));
+      ledger.hasShares ? ledgerBar(ledger) : null,
+      ledgerTable(ledger),
+      make("div", { className: "caption" }, ...ledger.about.map((line) => make("div", {}, line))))] : [];
   });
-  return blocks.filter(Boolean);
+}
+
+function ledgerBar(ledger) {
+  const share = (name) => (100 * ledger.phases.get(name)) / ledger.total;
+  const text = (name) => `${phaseName(name)} ${percent(share(name))}`;
+  const names = inStackOrder(ledger.phases.keys());
+  const bar = make("div", { className: "bar" });
+  bar.setAttribute("role", "img");
+  bar.setAttribute("aria-label", names.map(text).join(", "));
+  for (const name of names) {
+    const piece = make("span", { title: text(name) }, share(name) > 7 ? percent(share(name), 0) : "");
+    piece.style.flexGrow = String(share(name) / 100);
+    piece.style.background = `var(--${phaseColor(name)})`;
+    bar.append(piece);
+  }
+  return bar;
+}
+
+function ledgerTable({ phases, total, name, hasShares }) {
+  const row = (heading, ms) => make("tr", {},
+    make("th", { scope: "row" }, ...heading),
+    make("td", {}, secondsOf(ms)),
+    hasShares ? make("td", {}, percent((100 * ms) / total)) : null);
+  const sorted = [...phases].sort(([, a], [, b]) => b - a);
+  return make("table", { className: "sums" },
+    make("tbody", {}, ...sorted.map(([phase, ms]) => row([chip(phaseColor(phase)), phaseName(phase)], ms))),
+    phases.size > 1 ? make("tfoot", {}, row([name], total)) : null);
 }
 
 function findingsSection(runs) {
@@ -84,13 +102,10 @@ function findingsSection(runs) {
 }
 
 function finding(found) {
-  const cited = found.lines.length
-    ? `, ${say("page-lines", { lines: found.lines.map((line) => whole(line)).join("; ") })}` : "";
   return make("li", { className: found.level },
     make("h3", {}, found.title[language]),
     make("p", {}, found.text[language]),
-    make("p", { className: "grade" },
-      `${say(`level-${found.level}`)}, ${say(`status-${found.status}`)}${cited}`),
+    make("p", { className: "grade" }, found.grade[language]),
     found.change ? command(found.change) : null);
 }
 
@@ -125,7 +140,7 @@ function settingsSection(runs) {
   return runs.filter((run) => run.story).flatMap((run) => {
     const { config, environment } = run.story;
     const parts = [];
-    const heading = (key) => (runs.length > 1 ? `${run.name}: ${say(key)}` : say(key));
+    const heading = (key) => (runs.length > 1 ? labelled(run.name, say(key)) : say(key));
     if (environment.length) {
       parts.push(make("details", { open: runs.length === 1 },
         make("summary", {}, heading("page-environment")),
@@ -147,9 +162,10 @@ function cannotSection(told) {
 function samplesSection(runs) {
   const samples = runs.flatMap((run) => run.segments.flatMap((segment) =>
     segment.samples.map(([, iter, text]) => ({ run, iter, text }))));
+  const heading = (run, where) => (runs.length > 1 ? labelled(run.name, where) : where);
   return samples.slice(-MOST_SAMPLES).reverse().map(({ run, iter, text }, i) =>
     make("details", { open: i === 0 },
-      make("summary", {}, `${runs.length > 1 ? `${run.name}: ` : ""}${say("page-iteration", { number: whole(iter) })}`),
+      make("summary", {}, heading(run, say("page-iteration", { number: named(iter) }))),
       make("pre", {}, text)));
 }
 
@@ -161,12 +177,12 @@ function outcome(run) {
   const bests = run.story.parts.map((p) => p.best).filter(Boolean);
   const best = bests.sort((a, b) => a.val - b.val)[0];
   return [
-    ["page-outcome-best", best ? `${loss(best.val)} (${whole(best.iter)})` : say("page-unknown")],
+    ["page-outcome-best", best ? `${loss(best.val)} (${named(best.iter)})` : say("page-unknown")],
     ["page-outcome-val", loss(part?.last_val)],
     ["page-outcome-loss", loss(part?.last_loss)],
-    ["page-outcome-iters", whole(part?.last_iter)],
+    ["page-outcome-iters", named(part?.last_iter)],
     ["page-outcome-normal", duration(part?.normal_ms ?? NaN)],
-    ["page-outcome-wall", ledger ? elapsed(ledger.wall / 1000) : say("page-unknown")],
+    ["page-outcome-wall", ledger?.isWhole ? elapsed(ledger.total / 1000) : say("page-unknown")],
     ["page-outcome-mfu", percent(part?.mfu.corrected ?? part?.mfu.clean ?? NaN, 2)],
   ];
 }

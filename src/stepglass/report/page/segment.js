@@ -179,7 +179,8 @@ class Average {
         this.mean = kept * this.mean + (1 - kept) * value;
         this.known = kept * this.known + (1 - kept);
       }
-      result[row - start] = this.known ? this.mean / this.known : NaN;
+      // A row without a loss has no average either: a loss that is NaN to the end is not drawn on.
+      result[row - start] = number && Number.isFinite(value) ? this.mean / this.known : NaN;
     }
     this.column.put(start, result, NaN);
   }

@@ -34,7 +34,7 @@ function toolbar() {
 
 function showRange() {
   const [from, to] = view.range();
-  const show = (value) => (view.axis === "time" ? elapsed(value) : whole(value));
+  const show = (value) => (view.axis === "time" ? elapsed(value) : named(value));
   setText(document.getElementById("range"), view.runs.length ? `${show(from)} – ${show(to)}` : "");
   setText(document.getElementById("thinned"), thinnedText());
 }
@@ -45,5 +45,5 @@ function thinnedText() {
     view.runs.reduce((sum, run) => sum + run[name], 0));
   if (drawn >= total) return "";
   const isLive = document.body.dataset.mode === "live";
-  return say(isLive ? "page-thinned-live" : "page-thinned", { total: whole(total), drawn: whole(drawn) });
+  return say(isLive ? "page-thinned-live" : "page-thinned", { total, drawn });
 }

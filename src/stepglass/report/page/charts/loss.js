@@ -29,7 +29,7 @@ function lossLines(view, segment) {
     const isSmooth = view.smoothing > 0;
     const line = { x: segment.x(view.axis), count: segment.shown, color: runColor(view, segment.run, "blue") };
     lines.push({ ...line, y: segment.column("loss"), alpha: alpha * (isSmooth ? 0.3 : 1), width: 1, joins: true });
-    if (isSmooth) lines.push({ ...line, y: segment.smoothed(view.smoothing), alpha, width: 2 });
+    if (isSmooth) lines.push({ ...line, y: segment.smoothed(view.smoothing), alpha, width: 2, joins: true });
   }
   const line = evalLine(view, segment);
   lines.push({ ...line, color: runColor(view, segment.run, "orange"), alpha, width: 2,
@@ -55,7 +55,7 @@ function evalText(view, segment, at, reach) {
   const closest = nearestEval(evalLine(view, segment), at, Math.max(reach, 0));
   if (!closest) return [];
   const [iter, val, se] = closest;
-  const text = say("page-val-loss", { loss: loss(val), number: whole(iter) });
+  const text = say("page-val-loss", { loss: loss(val), number: named(iter) });
   return [se ? `${text} ± ${loss(se)}` : text];
 }
 
@@ -95,7 +95,7 @@ function bestMark(view, segment, chart, pen) {
   pen.beginPath();
   pen.arc(x, y, 6, 0, 2 * Math.PI);
   pen.stroke();
-  const text = say("page-best", { loss: loss(best.val), number: whole(best.iter) });
+  const text = say("page-best", { loss: loss(best.val), number: named(best.iter) });
   pen.font = "12px system-ui, sans-serif";
   const width = pen.measureText(text).width;
   const left = x > MARGIN.left + chart.plotWidth / 2 ? x - 9 - width : x + 9;

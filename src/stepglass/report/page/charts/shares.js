@@ -19,7 +19,7 @@ class SharesChart extends Chart {
   // Time by phase in each bin.
   count() {
     const [from, to] = this.range;
-    const segments = segmentsOf(this.view).filter((segment) => segment.count);
+    const segments = segmentsOf(this.view).filter((segment) => segment.count && hasShares(segment));
     const rows = segments.map((segment) => {
       const x = segment.x(this.view.axis);
       return lowerBound(x, segment.shown, to) - lowerBound(x, segment.shown, from) + 1;
@@ -55,13 +55,21 @@ function stepsPerRow(segment) {
   return (row) => (row ? Math.max(1, (iters[row] - iters[row - 1]) / (numbers?.[row] ?? 1)) : 1);
 }
 
+// Steps alone are not the whole time, so no share of them is shown.
+function hasShares(segment) {
+  const part = segment.run.part(segment); // a live page may not have been told of it yet
+  const isWhole = !part || (part.ledger !== null && part.ledger.covers !== "steps");
+  return isWhole && segment.phases.length > 1;
+}
+
 const sharesChart = {
   id: "shares",
   section: "ledger",
   Type: SharesChart,
   tick: (value) => percent(value, 0),
-  legend: (view) => phasesOf(segmentsOf(view)).map((name) => legendEntry(phaseColor(name), phaseName(name))),
-  lines: (view) => segmentsOf(view).filter((segment) => segment.phases.length)
+  legend: (view) => phasesOf(segmentsOf(view).filter(hasShares)).map((name) => legendEntry(phaseColor(name), phaseName(name))),
+  follows: (story) => story.parts.map((part) => part.ledger?.covers),
+  lines: (view) => segmentsOf(view).filter(hasShares)
     .map((segment) => ({ x: segment.x(view.axis), y: segment.x(view.axis), count: segment.shown })),
   marks: (view, chart, pen) => {
     const counted = chart.books = chart.count();
@@ -85,8 +93,8 @@ const sharesChart = {
     if (!counted) return null;
     const bin = Math.min(counted.bins - 1, Math.floor(((at - from) / (to - from)) * counted.bins));
     if (!counted.totals[bin]) return null;
-    const place = view.axis === "time" ? elapsed(at) : say("page-iteration", { number: whole(at) });
-    const lines = [`${place}: ${duration(counted.totals[bin])}`];
+    const place = view.axis === "time" ? elapsed(at) : say("page-iteration", { number: named(at) });
+    const lines = [labelled(place, duration(counted.totals[bin]))];
     for (const name of counted.names) {
       const ms = counted.sums.get(name)[bin];
       if (ms > 0) {

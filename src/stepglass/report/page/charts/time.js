@@ -80,7 +80,7 @@ function spikeNear(view, at, reach) {
 
 function timeLines(segment, row) {
   const time = segment.column("time_ms")[row];
-  const lines = [`${whereLine(segment, row)}: ${duration(time)}`];
+  const lines = [labelled(whereLine(segment, row), duration(time))];
   const found = causes(segment, row);
   if (found.length) {
     const names = found.map(([name]) => phaseName(name)).join(" + ");

@@ -1,0 +1,61 @@
+"""The printed loss is the same to the last digit, line after line."""
+
+import math
+
+import numpy as np
+
+from stepglass.explain.finding import Finding
+from stepglass.explain.rules.gradient_norms import at_the_end
+from stepglass.explain.study import Part
+
+LEAST_ROWS = 10
+LEAST_DIGITS = 4  # a loss printed as 0.01 may well repeat
+
+
+def find_constant_loss(part: Part) -> list[Finding]:
+    iters, losses, lines = part.losses
+    if len(losses) < LEAST_ROWS or part.segment.table.is_thinned:
+        return []
+    num = at_the_end(losses == losses[-1])
+    loss = float(losses[-1])
+    if num < LEAST_ROWS or (loss != 0 and _digits(loss) < LEAST_DIGITS):
+        return []
+    row = len(losses) - num
+    is_late = part.column("iter") >= iters[row]
+    rates, norms = part.column("lr")[is_late], part.column("grad_norm")[is_late]
+    if loss == 0:
+        variant = "zero"
+    elif len(rates) and bool((rates == 0).all()):
+        variant = "rate"
+    elif bool((norms == 0).all()):
+        variant = "norm"
+    else:
+        variant = "plain"
+    return [
+        Finding(
+            "constant-loss",
+            "established",
+            "problem",
+            {
+                "count": num,
+                "loss": loss,
+                "iter": int(iters[row]),
+                "last_iter": int(iters[-1]),
+                "choices": math.exp(min(loss, 20.0)),
+            },
+            [int(lines[row]), int(lines[-1])],
+            [int(iters[row]), int(iters[-1])],
+            variant=variant,
+            cost_ms=part.time_since_ms(int(iters[row])),
+        )
+    ]
+
+
+def _digits(value: float) -> int:
+    """Digits that carry meaning.
+
+    >>> _digits(10.8259), _digits(0.01), _digits(2.5)
+    (6, 1, 2)
+    """
+    digits = np.format_float_positional(abs(value), trim="-").replace(".", "").strip("0")
+    return len(digits)
