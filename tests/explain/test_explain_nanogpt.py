@@ -145,21 +145,23 @@ def test_a_stall_between_evaluations_stays_unexplained():
 @st.composite
 def known_runs(draw: st.DrawFn) -> Run:
     log_interval = draw(st.sampled_from([1, 1, 5, 10]))
-    eval_interval = log_interval * draw(st.integers(4, 20))
+    eval_interval = log_interval * draw(st.integers(4, 12))
     step_ms = draw(st.floats(5, 2000))
     return Run(
-        num_iters=eval_interval * draw(st.integers(6, 10)) + 1,
+        # Half of the evaluations have no checkpoint, and there are at least seven of those: the
+        # error of their median is then under 0.4 %, a fifth of what the tests allow.
+        num_iters=eval_interval * draw(st.integers(14, 20)) + 1,
         step_ms=step_ms,
         eval_ms=step_ms * draw(st.floats(5, 200)),
         save_ms=step_ms * draw(st.floats(1, 50)),
         warmup_ms=step_ms * draw(st.floats(5, 500)),
         eval_interval=eval_interval,
         log_interval=log_interval,
-        noise=draw(st.sampled_from([0.0, 0.005, 0.01])),
+        noise=draw(st.sampled_from([0.0, 0.004, 0.008])),
         mfu=draw(st.floats(2, 60)),
         has_stamps=draw(st.booleans()),
         # every other evaluation is worse, so that it has no checkpoint
-        val_losses=[4.0, 3.0, 3.5, 2.8, 3.4, 2.6, 3.3, 2.5, 3.2, 2.4, 3.1],
+        val_losses=[4.0] + [loss for n in range(10) for loss in (3.0 - n / 10, 3.5)],
         seed=draw(st.integers(0, 10_000)),
     )
 
