@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from nanogpt_run import Run
 from stepglass.explain.render import show
 from stepglass.explain.render.languages import Words
 from stepglass.explain.rules import all_rules
@@ -152,3 +153,29 @@ def test_zero_norms_beside_a_loss_that_falls_are_not_believed():
     falling, flat = lines(lambda n: 3 - n / 10), lines(lambda n: 3 + n % 3 / 100)
     assert not [f for f in all_rules.findings(studied(falling)) if f.rule == "broken-gradient"]
     assert [f for f in all_rules.findings(studied(flat)) if f.rule == "broken-gradient"]
+
+
+def scattered(seed: int, noise: float = 0.1) -> Run:
+    return Run(num_iters=401, log_interval=10, eval_interval=50, noise=noise, seed=seed)
+
+
+def test_the_true_time_is_nearly_always_within_the_stated_error():
+    within = 0
+    for seed in range(40):
+        run = scattered(seed)
+        ledger = only_part(run.text).timing.ledger
+        within += abs(ledger.phases["step"] - run.spent["step"]) <= ledger.errors["step"]
+    assert within >= 34  # 38 are expected
+
+
+def test_a_row_that_may_be_far_off_says_so():
+    table = shown(scattered(seed=1, noise=0.3).text).split("Where the time went")[1]
+    [steps] = [line for line in table.splitlines() if "training steps" in line]
+    assert "±" in steps
+    assert "±" not in shown(scattered(seed=1, noise=0.0).text)
+
+
+def test_the_fewer_iterations_are_printed_the_larger_the_error():
+    few = only_part(scattered(seed=1).text).timing.ledger
+    all_lines = Run(num_iters=401, log_interval=1, eval_interval=50, noise=0.1, seed=1)
+    assert few.errors["step"] > 5 * only_part(all_lines.text).timing.ledger.errors["step"]

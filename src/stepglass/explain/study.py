@@ -10,6 +10,7 @@ import numpy as np
 
 from stepglass.explain import printed_mfu, spent
 from stepglass.explain.iteration_times import SLOW
+from stepglass.explain.ledger_error import errors_of
 from stepglass.explain.printed_mfu import Mfu
 from stepglass.explain.reconstruction import reconstruct
 from stepglass.explain.timing import Timing
@@ -216,6 +217,8 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
         if surest is not None and _is_unsure(time, surest):
             time = reconstruct(log, segment, is_first=not number, normal_ms=surest.normal_ms)
         time.ledger = spent.ledger_of(log, segment, time)
+        if time.ledger is not None and time.ledger.basis in ("printed", "estimated"):
+            time.ledger.errors = errors_of(segment, time)
         is_last = number == len(log.segments) - 1
         result.parts.append(
             Part(

@@ -37,6 +37,7 @@ class Ledger:
     covers: str
     total_ms: float
     phases: dict[str, float]
+    errors: dict[str, float] = field(default_factory=dict)  # how far phases may be off, if known
 
     @property
     def wall_ms(self) -> float | None:

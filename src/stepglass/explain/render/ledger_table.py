@@ -10,6 +10,9 @@ from stepglass.explain.render.wrap import wrapped
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Ledger
 
+WORTH_SAYING = 0.05  # of the row
+LEAST_SHOWN_MS = 10.0  # less than the last digit
+
 
 def time_table(part: Part, words: Words, width: int) -> Iterator[str]:
     ledger = part.timing.ledger
@@ -26,21 +29,29 @@ def time_table(part: Part, words: Words, width: int) -> Iterator[str]:
             phase_name(words, phase),
             words.seconds(ms),
             words.share(ms / ledger.total_ms) if has_shares else "",
+            _error_text(ledger, phase, words),
         )
         for phase, ms in sorted(ledger.phases.items(), key=lambda item: -item[1])
     ]
     whole = words.share(1.0) if has_shares else ""
-    total = (total_name(ledger, words), words.seconds(ledger.total_ms), whole)
+    total = (total_name(ledger, words), words.seconds(ledger.total_ms), whole, "")
     shown = [*rows, total] if has_total else rows
-    widths = [max(len(row[n]) for row in shown) for n in range(3)]
+    widths = [max(len(row[n]) for row in shown) for n in range(4)]
     lines = [
-        f"  {name:<{widths[0]}}  {time:>{widths[1]}}  {share:>{widths[2]}}".rstrip()
-        for name, time, share in shown
+        f"  {name:<{widths[0]}}  {time:>{widths[1]}}  {share:>{widths[2]}}  {error}".rstrip()
+        for name, time, share, error in shown
     ]
     yield from lines[: len(rows)]
     if has_total:
-        yield "  " + "-" * (max(len(line) for line in lines) - 2)
+        yield "  " + "-" * (len(lines[-1]) - 2)
         yield lines[-1]
+
+
+def _error_text(ledger: Ledger, phase: str, words: Words) -> str:
+    """How far a row may be off, if that is worth mentioning."""
+    error = ledger.errors.get(phase, 0.0)
+    is_large = error > WORTH_SAYING * ledger.phases[phase] and error >= LEAST_SHOWN_MS
+    return "± " + words.seconds(error) if is_large else ""
 
 
 def about_text(part: Part, ledger: Ledger, words: Words) -> str:

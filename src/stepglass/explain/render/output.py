@@ -110,6 +110,7 @@ def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
         "wall_s": None if ledger.wall_ms is None else ledger.wall_ms / 1000,
         "total_s": ledger.total_ms / 1000,
         "phases": {name: ms / 1000 for name, ms in ledger.phases.items()},
+        "errors": {n: ms / 1000 for n, ms in ledger.errors.items() if n in ledger.phases},
     }
 
 
