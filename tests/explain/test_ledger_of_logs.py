@@ -1,6 +1,7 @@
 """Where the time went in logs of other trainers: what a total covers, and when there is none."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -179,3 +180,16 @@ def test_the_fewer_iterations_are_printed_the_larger_the_error():
     few = only_part(scattered(seed=1).text).timing.ledger
     all_lines = Run(num_iters=401, log_interval=1, eval_interval=50, noise=0.1, seed=1)
     assert few.errors["step"] > 5 * only_part(all_lines.text).timing.ledger.errors["step"]
+
+
+def test_evaluations_that_do_not_stand_out_of_the_noise_are_still_counted():
+    """Each takes as long as two steps, and the steps of this machine vary by half."""
+    spent_ms, ledger_ms = 0.0, 0.0
+    for seed in range(8):
+        run = Run(num_iters=401, eval_interval=10, eval_ms=60, noise=0.5, seed=seed)
+        run = replace(run, save_ms=0.0, warmup_ms=0.0)
+        part = only_part(run.text)
+        assert part.timing.num_faint > 0
+        spent_ms += run.spent["eval"]
+        ledger_ms += part.phase_ms("eval", "eval+checkpoint", "warmup+eval")
+    assert ledger_ms == pytest.approx(spent_ms, rel=0.25)

@@ -3,11 +3,12 @@
 import numpy as np
 
 from stepglass.logs.segment import Segment
-from stepglass.logs.table import Column, Mask, median
+from stepglass.logs.table import Column, Mask, Rows, median, medians
 
 SLOW = 1.5  # times the normal iteration
 COARSE_S = 10.0  # whole seconds are too coarse for lines that are closer together
 FEW = 4  # up to this many times, the median may be misleading
+NEAR = 5  # ordinary rows on each side of a row
 
 
 def times_of(segment: Segment) -> Column:
@@ -75,6 +76,17 @@ def typical(values: Column) -> float:
     few = np.sort(values)
     low, high = float(few[(len(few) - 1) // 2]), float(few[len(few) // 2])
     return low if len(few) <= FEW and high > SLOW * low else (low + high) / 2
+
+
+def normal_near(times: Column, ordinary: Mask, rows: Rows, otherwise: Column) -> Column:
+    """The time of an ordinary iteration at each of these rows, from the few around it: on a machine
+    that is busy at times, the step inside a boundary is as slow as its neighbours. If the log has
+    only a few rows, `otherwise` is used."""
+    chosen = np.flatnonzero(ordinary)
+    if len(chosen) < 2 * NEAR:
+        return otherwise[rows]
+    first = np.clip(np.searchsorted(chosen, rows) - NEAR, 0, len(chosen) - 2 * NEAR)
+    return medians(times[chosen[first[:, None] + np.arange(2 * NEAR)]])
 
 
 def rows_after(segment: Segment, noted: list[int]) -> Mask:

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from stepglass.explain.spent import covered, phases_of_excess
+from stepglass.explain.iteration_times import normal_near
+from stepglass.explain.spent import covered, phase_of_evals, phases_of_excess
 from stepglass.explain.timing import Spike, Timing
 from stepglass.logs.segment import Segment
 from stepglass.logs.table import Column
@@ -25,15 +26,21 @@ def errors_of(segment: Segment, timing: Timing) -> dict[str, float]:
     if len(usual) < LEAST_TIMES or timing.num_iters is None or np.nanmax(windows, initial=1) > 1:
         return {}
     one, mean = float(usual.std(ddof=1)), _error_of_mean(usual)
+    rows = np.flatnonzero(timing.ordinary)
+    level = np.full(len(timing.times), float(usual.mean()))
+    away = usual - normal_near(timing.times, timing.ordinary, rows, otherwise=level)
+    inside = float(away.std(ddof=1))  # the step inside a boundary is compared with those around it
     num_unprinted = max(0, timing.num_iters - covered(segment)[1])
-    num_slow = sum(spike.weight for spike in timing.spikes)
-    variances = {"step": (num_unprinted * mean) ** 2 + (num_unprinted + num_slow) * one**2}
-    counts: dict[str, float] = {}
+    num_slow = sum(spike.weight for spike in timing.spikes) + timing.num_faint
+    variances = {
+        "step": (num_unprinted * mean) ** 2 + num_unprinted * one**2 + num_slow * inside**2
+    }
+    counts = {phase_of_evals(timing): float(timing.num_faint)}
     for spike in timing.spikes:
         for phase in _phases_of(spike, timing):
             counts[phase] = counts.get(phase, 0.0) + spike.weight
     for phase, count in counts.items():
-        variances[phase] = (count * mean) ** 2 + count * one**2
+        variances[phase] = count * inside**2
     _add_unprinted_evals(variances, segment, timing)
     quantile = 2 + 5 / len(usual)  # close to Student's t
     return {phase: quantile * math.sqrt(variance) for phase, variance in variances.items()}
@@ -61,6 +68,6 @@ def _add_unprinted_evals(variances: dict[str, float], segment: Segment, timing: 
     if len(seen) < 2 or num_unseen <= 0:
         return
     one = float(seen.std(ddof=1))
-    phase = "eval" if timing.eval_ms is not None else "eval+checkpoint"
+    phase = phase_of_evals(timing)
     added = num_unseen * one**2 + (num_unseen * one) ** 2 / len(seen)
     variances[phase] = variances.get(phase, 0.0) + added

@@ -22,6 +22,7 @@ from stepglass.explain.iteration_times import (
     eval_interval,
     has_process_start,
     is_by_stamps,
+    normal_near,
     rows_after,
     times_of,
     typical,
@@ -161,6 +162,11 @@ def _find_spikes(
     stall &= ~_slow_updates(segment, timing.times)
     timing.ordinary = kinds.ordinary & ~stall & ~at_start
     rows = np.flatnonzero(is_slow & (kinds.at_boundary | stall | at_start))
+    boundaries = np.flatnonzero(kinds.at_boundary & kinds.has_time)
+    near = normal_near(timing.times, timing.ordinary, boundaries, otherwise=local)
+    excess[boundaries] = (timing.times[boundaries] - near) * kinds.iters_each[boundaries]
+    faint = boundaries[~is_slow[boundaries]]
+    timing.num_faint, timing.faint_ms = len(faint), max(0.0, float(excess[faint].sum()))
     figures = (iters, table.column("line"), timing.times, excess, table.column("weight"))
     causes = (at_start, kinds.at_eval, kinds.at_save)
     for iteration, line, time_ms, excess_ms, weight, *flags in zip(

@@ -171,7 +171,7 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
     phases: dict[str, float] = {}
     estimated_ms = 0.0
     if table.num_times:
-        excess = sum(s.weight * s.excess_ms for s in timing.spikes)
+        excess = sum(s.weight * s.excess_ms for s in timing.spikes) + timing.faint_ms
         # The mean, not the median: where times scatter, the unprinted ones do too.
         usual = timing.times[timing.ordinary]
         mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
@@ -179,7 +179,7 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
         phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
     else:
         steps = np.diff(table.column("iter"), prepend=np.nan)
-        excess = sum(s.excess_ms for s in timing.spikes)
+        excess = sum(s.excess_ms for s in timing.spikes) + timing.faint_ms
         phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
     _charge_spikes(phases, timing)
     return phases, estimated_ms
@@ -231,6 +231,13 @@ def _charge_spikes(phases: dict[str, float], timing: Timing) -> None:
     for cause, left in excess.items():
         for name, ms in phases_of_excess(cause, left, timing):
             charge(name, ms)
+    if timing.faint_ms:
+        charge(phase_of_evals(timing), timing.faint_ms)
+
+
+def phase_of_evals(timing: Timing) -> str:
+    """The row for evaluations: with checkpoints, if the two cannot be told apart."""
+    return "eval" if timing.eval_ms is not None or not timing.has_saves else "eval+checkpoint"
 
 
 def phases_of_excess(cause: str, excess_ms: float, timing: Timing) -> Iterator[tuple[str, float]]:
@@ -252,8 +259,7 @@ def phases_of_excess(cause: str, excess_ms: float, timing: Timing) -> Iterator[t
             yield "eval", excess_ms * part
             yield "checkpoint", excess_ms * (1 - part)
     elif "eval" in causes:
-        is_alone = timing.eval_ms is not None or not timing.has_saves
-        yield "eval" if is_alone else "eval+checkpoint", excess_ms
+        yield phase_of_evals(timing), excess_ms
     elif "checkpoint" in causes:
         yield "checkpoint", excess_ms
 

@@ -61,6 +61,8 @@ class Timing:
     eval_ms: float | None = None  # a typical evaluation alone
     save_ms: float | None = None  # a typical checkpoint alone
     boundary_ms: float | None = None  # a typical excess at a boundary, for any cause
+    faint_ms: float = 0.0  # the excess of all boundaries that do not stand out of the noise
+    num_faint: int = 0
     warmup_ms: float | None = None
     split_by: str | None = None  # timestamps, contrast, printed
     eval_interval: int | None = None

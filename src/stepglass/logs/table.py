@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]  # numbers of rows
 RowChoice = npt.NDArray[np.intp] | slice
 Item = TypeVar("Item")
 

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.study import Part
-from stepglass.logs.table import Column, Mask, median
+from stepglass.logs.table import Column, Mask, Rows, median
 
-Rows = npt.NDArray[np.intp]
 LEAST_LINES = 6  # slow lines one after the other, and normal ones before and after them
 LEAST_RISE = 1.15  # times the normal iteration
 SIGMAS = 4.0

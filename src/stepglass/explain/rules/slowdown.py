@@ -6,14 +6,13 @@ import numpy as np
 
 from stepglass.explain.finding import Finding
 from stepglass.explain.rules.slow_stretch import (
-    Rows,
     has_kept_its_rate,
     running_medians,
     time_noise,
     time_scatter,
 )
 from stepglass.explain.study import Part
-from stepglass.logs.table import Column, median
+from stepglass.logs.table import Column, Rows, median
 
 MANY_LINES = 60
 FEW_LINES = 12

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stepglass.explain.rules.slow_stretch import Rows, SlowStretch, slow_stretch
+from stepglass.explain.rules.slow_stretch import SlowStretch, slow_stretch
 from stepglass.explain.rules.warm_up import start_up_spikes
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike
-from stepglass.logs.table import Mask, median
+from stepglass.logs.table import Mask, Rows, median
 
 KEPT_SPEED = 0.8  # of the usual tokens per second: the iteration was longer, but not slower
 
