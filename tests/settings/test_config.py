@@ -9,6 +9,7 @@ from stepglass.errors import ConfigError
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings import command_line
 from stepglass.settings.command_line import read_command_line
+from stepglass.settings.lr_schedule import schedule_warnings
 from stepglass.settings.nanogpt_defaults import NANOGPT, WHERE_OURS_DIFFER
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 
@@ -352,7 +353,45 @@ def test_a_recipes_mlp_goes_with_its_own_width():
 
 @pytest.mark.parametrize("name", command_line.recipe_names())
 def test_every_recipe_is_a_whole_run(name):
-    cfg = resolve(recipe=name)
+    cfg = resolve(recipe=name).in_iterations()
     assert cfg.lr_decay_iters == cfg.max_iters
     assert cfg.min_lr < cfg.learning_rate
     assert cfg.eval_interval == "auto"
+
+
+@pytest.mark.parametrize("name", command_line.recipe_names())
+def test_a_recipes_schedule_fits_a_run_of_any_length(name):
+    whole, longer = (resolve(*flags, recipe=name) for flags in ((), ("--max_iters=700000",)))
+    assert schedule_warnings(longer) == []
+    assert longer.in_iterations().lr_decay_iters == 700_000
+    if whole.lr_schedule == "trapezoid":
+        shares = [c.in_iterations().cooldown_iters / c.max_iters for c in (whole, longer)]
+        assert shares[0] == pytest.approx(shares[1], rel=0.01)
+
+
+def test_iterations_that_are_given_are_obeyed_with_a_warning():
+    cfg = resolve("--max_iters=2000", "--lr_decay_iters=800", recipe="quick")
+    assert cfg.lr_decay_iters == 800
+    [warning] = schedule_warnings(cfg)
+    assert warning == (
+        "lr_decay_iters=800: the last 1200 of 2000 iterations train at the lowest rate, 0.0002; "
+        "--lr_decay_iters=2000 fits the run"
+    )
+
+
+def test_a_run_that_ends_before_its_rate_has_fallen_is_warned_about():
+    cfg = resolve("--max_iters=1000", "--learning_rate=6e-4", "--min_lr=6e-5", recipe="none")
+    [warning] = schedule_warnings(cfg)
+    assert "the run ends after 1000 iterations, at a rate of 0.0003 instead of 6e-05" in warning
+
+
+@pytest.mark.parametrize("value", ["60", "60%", "0.5%", "100%", 0, 480])
+def test_a_schedule_takes_iterations_or_a_share_of_the_run(value):
+    assert resolve(f"--cooldown_iters={value}", recipe="none").cooldown_iters in (value, 60)
+
+
+@pytest.mark.parametrize("value", ["half", "101%", "-5%", "%", "1e3%", "", "60 percent"])
+def test_a_share_that_is_none_is_refused(value):
+    with pytest.raises(ConfigError, match="cooldown_iters expects iterations") as refused:
+        resolve(f"--cooldown_iters={value}", recipe="none")
+    assert "a share of the run (60%)" in str(refused.value)

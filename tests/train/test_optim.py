@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
 
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.models.modern import Modern, ModernConfig
-from stepglass.settings.lr_schedule import lr_at
+from stepglass.settings.lr_schedule import lr_at, rewarm_of
 from stepglass.settings.train import TrainConfig
 from stepglass.train.muon import MARGIN, STEPS, orthogonal
 from stepglass.train.optimizer import make_optimizer, set_lr
@@ -74,6 +75,30 @@ def test_a_way_down_longer_than_the_run_begins_after_the_warm_up():
     cfg = replace(TRAPEZOID, cooldown_iters=10_000)
     assert lr_at(9, cfg) == 1.0
     assert lr_at(59, cfg) == pytest.approx(0.55)
+
+
+# -- a run that was extended ---------------------------------------------------------------------
+
+EXTENDED = replace(TRAPEZOID, warmup_iters="10%", cooldown_iters="50%", lr_decay_iters="100%")
+
+
+def test_shares_follow_the_length_of_the_run():
+    assert [lr_at(step, EXTENDED) for step in (20, 100, 150)] == pytest.approx([1.0, 1.0, 0.55])
+    longer = replace(EXTENDED, max_iters=400)
+    assert [lr_at(step, longer) for step in (40, 200, 300)] == pytest.approx([1.0, 1.0, 0.55])
+
+
+def test_a_rate_that_had_fallen_rises_again_without_a_jump():
+    longer = replace(EXTENDED, max_iters=400)
+    rewarm = rewarm_of(200, 0.1, longer)
+    rates = [lr_at(step, longer, rewarm) for step in range(200, 260)]
+    assert rates[0] == pytest.approx(0.1 + 0.9 / 41)
+    assert all(0 < after - before < 0.03 for before, after in pairwise(rates[:40]))
+    assert rates[45] == lr_at(245, longer)
+
+
+def test_a_rate_that_had_not_fallen_stays_as_it_is():
+    assert rewarm_of(200, 1.0, replace(EXTENDED, max_iters=400)) is None
 
 
 # -- Muon ---------------------------------------------------------------------------------------

@@ -381,11 +381,11 @@ def test_one_of_several_processes_is_refused(monkeypatch, capsys):
     [
         (
             {"warmup_iters": 100},
-            "note: warmup_iters=100 is above lr_decay_iters=6: the rate climbs",
+            "warning: warmup_iters=100 is above lr_decay_iters=6: the rate climbs",
         ),
         (
             {"learning_rate": 1e-5},
-            "note: min_lr=0.001 is above learning_rate=1e-05: the rate rises",
+            "warning: min_lr=0.001 is above learning_rate=1e-05: the rate rises",
         ),
     ],
 )

@@ -4,12 +4,13 @@ Names and defaults are nanoGPT's, except for the model, its optimizer, and when 
 save. If a name is misleading, its help says what it does here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from stepglass.errors import ConfigError
 from stepglass.settings import interval
 from stepglass.settings.log_to import parse_log_to
+from stepglass.settings.run_share import check_iters, iters_of
 from stepglass.settings.schema import Config, Settings, setting
 
 MODEL_KEYS = (
@@ -47,6 +48,7 @@ EXACT_KEYS = (
     "min_lr",
     "seed",
 )
+SCHEDULE_ITERS = ("warmup_iters", "cooldown_iters", "lr_decay_iters")
 # Far above any useful value, and far below the largest number that a weight can hold.
 MAX_RATE = 1e20
 MAX_DECAY = 1e6
@@ -172,15 +174,22 @@ class TrainConfig(Config):
     beta2: float = setting(0.95, "AdamW's second beta", minimum=0, maximum=0.999999)
     grad_clip: float = setting(1.0, "clip the gradient's norm at this; 0: do not", minimum=0)
     decay_lr: bool = setting(True, "warm up and decay the learning rate; False: keep it constant")
-    warmup_iters: int = setting(2000, "iterations of linear warm-up", minimum=0)
+    warmup_iters: int | str = setting(
+        2000, "iterations of linear warm-up of the rate, or a share of the run (2%)", minimum=0
+    )
     lr_schedule: Literal["cosine", "trapezoid"] = setting(
         "cosine", "after the warm-up: nanoGPT's cosine; or flat, then linear down"
     )
-    cooldown_iters: int = setting(
-        0, "trapezoid: iterations of the way down, which ends at lr_decay_iters", minimum=0
+    cooldown_iters: int | str = setting(
+        0,
+        "trapezoid: iterations of the way down, which ends at lr_decay_iters, or a share of the "
+        "run (60%)",
+        minimum=0,
     )
-    lr_decay_iters: int = setting(
-        600_000, "iteration at which min_lr is reached; usually max_iters", minimum=1
+    lr_decay_iters: int | str = setting(
+        600_000,
+        "iteration at which min_lr is reached, or a share of the run; usually max_iters (100%)",
+        minimum=1,
     )
     min_lr: float = setting(
         6e-5, "learning rate at the end of the decay", minimum=0, maximum=MAX_RATE
@@ -229,6 +238,8 @@ class TrainConfig(Config):
                 "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
                 "is usual"
             )
+        for key in SCHEDULE_ITERS:
+            check_iters(key, getattr(self, key))
         self._check_rates()
         if self.model == "modern" and self.bias:
             raise ConfigError("bias=True: the modern model has none; leave it out, or --model=gpt2")
@@ -254,6 +265,15 @@ class TrainConfig(Config):
                     f"min_lr={self.min_lr:g}, to above {MAX_RATE:g}; raise learning_rate or lower "
                     "min_lr"
                 )
+
+    def in_iterations(self) -> "TrainConfig":
+        """The same settings, with every share of the run as a number of iterations."""
+        return replace(
+            self,
+            warmup_iters=iters_of(self.warmup_iters, self.max_iters),
+            cooldown_iters=iters_of(self.cooldown_iters, self.max_iters),
+            lr_decay_iters=iters_of(self.lr_decay_iters, self.max_iters),
+        )
 
     @property
     def uses_muon(self) -> bool:

@@ -16,9 +16,11 @@ from stepglass.measure.event_details import ResumeEvent
 from stepglass.models import registry
 from stepglass.models.model import Shape
 from stepglass.run_dir import checkpoints, commit
+from stepglass.settings.lr_schedule import Rewarm
 from stepglass.settings.train import EXACT_KEYS, TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.environment import environment
+from stepglass.train.extended_run import in_iterations, rewarm_if_extended
 from stepglass.train.run import Run, RunState
 from stepglass.train.training import Training
 
@@ -116,9 +118,13 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     stored = snapshot.state.get("config")
     # Settings that did not exist when the checkpoint was written have their defaults.
     known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)
-    different += changed(stored, {k: getattr(run.cfg, k) for k in EXACT_KEYS if k in known})
+    now = run.cfg.in_iterations()
+    different += changed(
+        in_iterations(stored), {k: getattr(now, k) for k in EXACT_KEYS if k in known}
+    )
     if different:
         run.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
+    rewarm_if_extended(run, stored)
     run.event(ResumeEvent(path=str(path.relative_to(run.run_dir)), changed=different))
 
 
@@ -144,7 +150,8 @@ def repair_best(run: Run, path: Path) -> None:
 
 def read_state(stored: dict[str, Any]) -> RunState:
     """The counters of a checkpoint. Raises ValueError if they are not valid."""
-    state = RunState(**{key: stored[key] for key in asdict(RunState())})
+    counters = {key: stored[key] for key in asdict(RunState()) if key != "rewarm"}
+    state = RunState(**counters, rewarm=read_rewarm(stored.get("rewarm")))
     for name in ("step", "tokens", "evaluated_at"):
         if type(getattr(state, name)) is not int:
             raise ValueError(f"{name} is {units.shown(getattr(state, name))}")
@@ -157,6 +164,16 @@ def read_state(stored: dict[str, Any]) -> RunState:
     if not isinstance(stored["scaler"], dict):
         raise ValueError(f"scaler is {units.shown(stored['scaler'])}")
     return state
+
+
+def read_rewarm(stored: Any) -> Rewarm | None:
+    """Where the learning rate of an extended run began to rise again, if it did."""
+    if stored is None:
+        return None
+    step, share = stored
+    if type(step) is not int or step < 0 or units.finite(share) is None or not 0 <= share <= 1:
+        raise ValueError(f"rewarm is {units.shown(stored)}")
+    return Rewarm(step, share)
 
 
 def changed(before: Any, now: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from stepglass.measure.event_details import EventDetail, event_record
 from stepglass.measure.run_log import RunLogWriter
 from stepglass.process import StopRequest
 from stepglass.run_dir.folder import RunFolder
+from stepglass.settings.lr_schedule import Rewarm
 from stepglass.settings.train import TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.engines.engine import Engine
@@ -35,6 +36,7 @@ class RunState:
     evaluated_at: int = -1  # the step of the last evaluation
     best_val_loss: float | None = None
     best_step: int | None = None
+    rewarm: Rewarm | None = None  # set if the run was extended after its learning rate had fallen
 
 
 @dataclass

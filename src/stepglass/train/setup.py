@@ -125,7 +125,7 @@ def make_plan(cfg: TrainConfig, console: Console) -> Plan:
     for warning in data.warnings:
         console.say(f"warning: {warning}")
     for warning in schedule_warnings(cfg):
-        console.say(f"note: {warning}")
+        console.say(f"warning: {warning}")
     shape = registry.shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
@@ -267,7 +267,7 @@ def start_loggers(run: Run) -> None:
         run.run_dir,
         project=cfg.wandb_project,
         run_name=cfg.wandb_run_name,
-        config=asdict(cfg),
+        config=asdict(cfg.in_iterations()),
         log_interval=cfg.log_interval,
     )
     for feed in run.feeds:
@@ -281,7 +281,7 @@ def start_record(run: Run, peak: Peak, argv: list[str]) -> StartRecord:
         time=time.time(),
         run_id=run.folder.run_id,
         argv=argv,
-        config=asdict(run.cfg),
+        config=asdict(run.cfg.in_iterations()),
         model={
             **registry.shape_record(shape),
             "parameters": shape.num_params(),
