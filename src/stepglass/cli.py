@@ -129,8 +129,9 @@ def train(argv: list[str]) -> None:
     if wants_help(argv):
         print("usage: stepglass train [DATASET] [CONFIG.toml|CONFIG.py ...] [--key=value ...]\n")
         print(
-            f"With no config file the settings start from a recipe: "
-            f"{', '.join(command_line.recipe_names())}, or none.\n"
+            f"The settings start from a recipe: {', '.join(command_line.recipe_names())}, or none "
+            "(nanoGPT's).\nConfig files and flags change them. A nanoGPT config file starts from "
+            "none.\n"
         )
         print("\n".join(TRAIN_SETTINGS.help_lines()))
         return
@@ -158,7 +159,7 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
         is_gpt2 = command.value("model") == "gpt2"
         quick = "quick_gpt2" if is_gpt2 else "quick"
         recipe = quick if kind == "cpu" else "shakespeare_char"
-        console.say(f"recipe: {recipe}: no config file was given, and the device is {kind}")
+        console.say(f"recipe: {recipe}: none was named, and the device is {kind}")
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")

@@ -395,3 +395,14 @@ def test_a_share_that_is_none_is_refused(value):
     with pytest.raises(ConfigError, match="cooldown_iters expects iterations") as refused:
         resolve(f"--cooldown_iters={value}", recipe="none")
     assert "a share of the run (60%)" in str(refused.value)
+
+
+def test_a_config_file_of_ours_changes_the_devices_recipe_and_one_of_nanogpt_replaces_it():
+    Path("mine.toml").write_text("n_layer = 4\n")
+    Path("named.toml").write_text('recipe = "gpt2"\n')
+    Path("nano.py").write_text("n_layer = 4\n")
+    assert read_command_line(["mine.toml"]).wants_recipe_by_device()
+    assert not read_command_line(["named.toml"]).wants_recipe_by_device()
+    assert not read_command_line(["nano.py"]).wants_recipe_by_device()
+    assert not read_command_line(["mine.toml", "nano.py"]).wants_recipe_by_device()
+    assert resolve("mine.toml", recipe="quick").tokens_per_iter == 1536

@@ -41,7 +41,7 @@ class CommandLine:
 
     files: dict[str, Given]
     flags: dict[str, Given]
-    has_files: bool
+    has_nanogpt_file: bool = False
 
     def value(self, key: str) -> Any:
         """The value that the user gave for a setting, or its default."""
@@ -54,7 +54,7 @@ class CommandLine:
     def wants_recipe_by_device(self) -> bool:
         return (
             self.value("recipe") == "auto"
-            and not self.has_files
+            and not self.has_nanogpt_file  # nanoGPT's files assume nanoGPT's defaults
             and self.value("init_from") != "resume"
         )
 
@@ -64,21 +64,18 @@ def read_command_line(argv: list[str]) -> CommandLine:
     is `--key=value`."""
     words, flags = TRAIN_SETTINGS.parse(argv)
     files: dict[str, Given] = {}
-    has_files = False
     for word in words:
         if word.endswith((".toml", ".py")):
-            has_files = True
             files |= read_config_file(Path(word), {key: item.value for key, item in files.items()})
         elif "dataset" in flags:
             raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
         else:
             flags["dataset"] = Given(word, "data set")
-    command = CommandLine(files, flags, has_files)
-    is_nanogpts = any(word.endswith(".py") for word in words)
-    if is_nanogpts and command.value("init_from") != "resume":
+    command = CommandLine(files, flags, any(word.endswith(".py") for word in words))
+    if command.has_nanogpt_file and command.value("init_from") != "resume":
         # nanoGPT has only one model, so its config files do not name it.
         files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
-    return CommandLine(files, flags, has_files)
+    return command
 
 
 def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:

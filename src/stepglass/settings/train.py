@@ -209,7 +209,9 @@ class TrainConfig(Config):
         maximum=2**63 - 1,
     )
     recipe: str = setting(
-        "auto", "named settings to start from; auto: by device when no config file is given"
+        "auto",
+        "named settings to start from, before config files and flags; auto: by device, or none "
+        "for a nanoGPT config file",
     )
 
     def used(self) -> list[str]:
