@@ -55,6 +55,8 @@ def no_careful_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks at the MFUs of these runs, or at how the writer slows their iterations."""
     monkeypatch.setattr("stepglass.hardware.peak.PEAK_BUDGET_S", 0.0)
     monkeypatch.setattr("stepglass.hardware.peak.PEAK_SIZE", 128)
+    monkeypatch.setattr("stepglass.train.pace.LEAST_S", 0.0)
+    monkeypatch.setattr("stepglass.train.pace.LEAST_TRIES", 1)
     monkeypatch.setattr("stepglass.checkpoint.writer.SPREAD_S", 0.0)
     monkeypatch.setattr("stepglass.checkpoint.writer.REST", 0)
 

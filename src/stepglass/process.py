@@ -15,12 +15,18 @@ ALWAYS = (signal.SIGINT, signal.SIGTERM)
 SIGNALS = ALWAYS if os.name == "nt" else (*ALWAYS, signal.SIGHUP)
 
 
+class Interrupted(BaseException):
+    """A signal arrived during `StopRequest.interrupting`. It is no Exception, so that libraries do
+    not take it for an error of their own."""
+
+
 class StopRequest:
     """Context manager: while it is active, the first signal sets `name` and does not end the
     process. A second signal ends it."""
 
     def __init__(self) -> None:
         self.name: str | None = None
+        self._is_interrupting = False
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
@@ -41,10 +47,24 @@ class StopRequest:
     def is_set(self) -> bool:
         return self.name is not None
 
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """While this is active, a signal also raises Interrupted, for work that takes minutes and
+        has nothing to save."""
+        self._is_interrupting = True
+        try:
+            if self.is_set():  # the signal arrived just before
+                raise Interrupted
+            yield
+        finally:
+            self._is_interrupting = False
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
         for again in self._before:
             signal.signal(again, signal.SIG_DFL)  # a second signal ends even a long C call
+        if self._is_interrupting:
+            raise Interrupted
 
 
 # -- reference cycles ---------------------------------------------------------------------------

@@ -1,9 +1,14 @@
 """What happens before iteration 0 makes it a step like any other, and leaves no trace."""
 
-import pytest
+import os
+import signal
+from datetime import datetime
 
-from helpers import prepare_tiny, train_tiny
-from stepglass.train import setup
+import pytest
+import torch
+
+from helpers import prepare_tiny, records, train_tiny
+from stepglass.train import pace, setup
 from stepglass.train.engines.replicas import Replicas
 from stepglass.train.muon import MuonAdamW
 from stepglass.train.saves import Saves
@@ -34,29 +39,30 @@ def test_an_update_is_rehearsed_and_changes_not_a_bit(
 ):
     threads(replicas)
     rehearsed, states = [], []
-    real_step, real_warm_up = MuonAdamW.step, setup.warm_up
+    real_step, real_rehearse = MuonAdamW.step, setup.rehearse
 
     def step(self):
         rehearsed.append([p.grad is not None for p in self.parameters()])
         return real_step(self)
 
-    def warm_up(run, windows):
+    def rehearse(run, windows, compiled_before):
         assert isinstance(run.engine, Replicas) == (replicas > 1)
         states.append(state_of(run))
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, setup.undisturbed(run):
             patch.setattr(MuonAdamW, "step", step)
-            real_warm_up(run, windows)
+            result = real_rehearse(run, windows, compiled_before)
         states.append(state_of(run))
         weights = run.engine.model.parameters()
         states.append([p.grad for p in weights] if replicas == 1 else None)
+        return result
 
-    monkeypatch.setattr(setup, "warm_up", warm_up)
+    monkeypatch.setattr(setup, "rehearse", rehearse)
     assert train_tiny(optimizer=optimizer, grad_clip=grad_clip, dropout=0.1, max_iters=1) == 0
     before, after, gradients = states
     assert after == before
     assert len(before[0]) > 20
-    assert len(rehearsed) == 1
-    assert all(rehearsed[0])  # no weight was passed over
+    assert len(rehearsed) == 2  # once to allocate, once to be timed
+    assert all(map(all, rehearsed))  # no weight was passed over
     assert gradients is None or all(gradient is None for gradient in gradients)
 
 
@@ -81,3 +87,68 @@ def test_a_run_that_only_evaluates_makes_no_room_for_snapshots(monkeypatch):
     )
     assert train_tiny(eval_only=True) == 0
     assert asked == []
+
+
+# -- whether to compile, and when the run ends ----------------------------------------------------
+
+
+def paced(monkeypatch: pytest.MonkeyPatch, step_ms: float) -> None:
+    """Let every update seem to take this long."""
+    monkeypatch.setattr("stepglass.train.warmup.update_ms", lambda run: step_ms)
+
+
+@pytest.mark.parametrize(("step_ms", "compiles"), [(10.0, False), (200_000.0, True)])
+def test_compiling_is_decided_by_updates_that_were_timed(step_ms, compiles, monkeypatch, capsys):
+    paced(monkeypatch, step_ms)
+    monkeypatch.setattr(torch, "compile", lambda model: model)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    assert train_tiny() == 0
+    said = capsys.readouterr().out
+    assert f"compile: {compiles}: compiling takes about 1m 00s and saves about" in said
+    assert ("compiling the model, about a minute; Ctrl-C stops" in said) == compiles
+    assert records("start")[0]["compile"] is compiles
+
+
+def test_a_busy_moment_does_not_make_updates_seem_long(monkeypatch):
+    """Of several, the shortest counts."""
+    monkeypatch.setattr(pace, "LEAST_TRIES", 3)
+    took = iter([0.9, 0.8, 0.02, 0.01, 0.5, 0.4])
+    monkeypatch.setattr(pace, "_seconds", lambda run, work: next(took))
+    seen = []
+    real = pace.update_ms
+    monkeypatch.setattr("stepglass.train.warmup.update_ms", lambda run: seen.append(real(run)) or 1)
+    assert train_tiny(gradient_accumulation_steps=2) == 0
+    assert seen == [pytest.approx(1000 * (2 * 0.02 + 0.01))]
+
+
+def test_a_run_of_more_than_an_hour_says_when_it_will_end(monkeypatch, capsys):
+    class Noon(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 3, 2, 12)
+
+    monkeypatch.setattr(pace, "datetime", Noon)
+    paced(monkeypatch, 3_600_000.0)
+    assert train_tiny(compile=False, max_iters=6, eval_budget=0.05) == 0
+    assert (
+        "this run will take about 6h 18m, until Monday, 02 March, 18:18; Ctrl-C stops it with a "
+        "checkpoint, and --max_iters makes it shorter\n"
+    ) in capsys.readouterr().out
+    paced(monkeypatch, 1.0)
+    assert train_tiny(compile=False) == 0
+    assert "this run will take" not in capsys.readouterr().out
+
+
+def test_a_signal_ends_a_compilation_at_once(threads, monkeypatch, capsys):
+    """In a process of its own the compiler would go on for a minute."""
+    threads(2)
+
+    def compiler_that_never_ends(model):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the signal came too late")
+
+    monkeypatch.setattr(torch, "compile", compiler_that_never_ends)
+    assert train_tiny(compile=True) == 0
+    said = capsys.readouterr().out
+    assert "stopped by SIGINT after 0 updates" in said
+    assert records("end")[-1]["reason"] == "signal"

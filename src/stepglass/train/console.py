@@ -12,7 +12,8 @@ that `explain` reads back are made in measure/console_lines.py.
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from stepglass import units
@@ -59,11 +60,31 @@ class Console:
         self.stop_progress()
         self._stream = open(os.devnull, "w")  # noqa: SIM115
 
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Print what takes so long; on a terminal, with a clock that moves."""
+        self.say(what)
+        if not self._is_terminal():
+            yield
+            return
+        from rich.console import Console as RichConsole  # noqa: PLC0415
+        from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        columns = (SpinnerColumn(), TimeElapsedColumn())
+        with Progress(
+            *columns, console=RichConsole(file=self._stream), transient=True, refresh_per_second=4
+        ) as progress:
+            progress.add_task(what, total=None)
+            yield
+
+    def _is_terminal(self) -> bool:
+        return self._stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
     def start_progress(self, first_iter: int, max_iters: int) -> None:
         """Start the progress bar, if the output is a terminal."""
         self._first_iter, self._last_iter = first_iter, max_iters
         self._started = time.perf_counter()
-        if self._stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
+        if self._is_terminal():
             from rich.console import Console as RichConsole  # noqa: PLC0415
             from rich.live import Live  # noqa: PLC0415
 

@@ -52,7 +52,7 @@ from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, 
 from stepglass.train.run import Run
 from stepglass.train.saves import Saves
 from stepglass.train.training import Training
-from stepglass.train.warmup import warm_up
+from stepglass.train.warmup import Rehearsal, rehearse, undisturbed, warm_up
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
         if cfg.init_from == "resume":
             resumed = newest_resumable(run_dir, cfg, plan.shape, plan.data, around.console)
         folder.belongs_to(run_id_of(resumed[1]) if resumed else None)
-        t = build_training(plan, folder, was_compiled(resumed[1]) if resumed else None, around)
+        t = build_training(plan, folder, around)
     except BaseException as error:
         folder.close()
         if is_new:
@@ -157,17 +157,14 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> No
 # -- build --------------------------------------------------------------------------------------
 
 
-def build_training(
-    plan: Plan, folder: RunFolder, compiled_before: bool | None, around: Surroundings
-) -> Training:
+def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Training:
     """Make the model, the optimizer, the engine, the log and the checkpoint writer."""
     cfg, console = plan.cfg, around.console
     model = new_model(plan, console)
     peak = find_peak(plan.device)
     console.say(console_lines.peak_line(peak.source))
-    device = choose_speed(plan, peak, compiled_before, console)
-    if not device.compile:
-        leave_compiler_out()
+    device = choose_replicas(plan, console)
+    leave_compiler_out()
     optimizer = make_optimizer(model, cfg, device.torch_device)
     save_schedule = SaveSchedule(interval.parse_interval(cfg.checkpoint_interval), cfg.keep_every)
     if not cfg.eval_only:
@@ -213,18 +210,13 @@ def new_model(plan: Plan, console: Console) -> Model:
     return registry.model_of(shape).to(device.torch_device)
 
 
-def choose_speed(plan: Plan, peak: Peak, compiled_before: bool | None, console: Console) -> Device:
-    """Decide how many replicas to use and whether to compile. Both depend on the run's size."""
-    cfg, device = plan.cfg, plan.device
-    updates = 0 if cfg.eval_only else cfg.max_iters
-    run_flops = float(plan.shape.flops_per_token()) * cfg.tokens_per_iter * updates
-    replicas, why = choose.pick_replicas(device, cfg.batch_size, plan.shape.num_params())
+def choose_replicas(plan: Plan, console: Console) -> Device:
+    """Decide how many replicas to use. Whether to compile is decided later, when an update has been
+    timed."""
+    device = plan.device
+    replicas, why = choose.pick_replicas(device, plan.cfg.batch_size, plan.shape.num_params())
     console.say(f"replicas: {replicas}: {why}")
-    does_compile, why = choose.pick_compile(device.type, cfg.compile, run_flops, peak.flops_per_s)
-    if cfg.compile == "auto" and compiled_before is not None:
-        does_compile, why = compiled_before, "as when the run was saved: the same bits"
-    console.say(console_lines.compile_line(does_compile, why))
-    return replace(device, compile=does_compile, replicas=replicas)
+    return replace(device, replicas=replicas)
 
 
 def eval_schedule(cfg: TrainConfig, windows: Windows) -> EvalSchedule:
@@ -244,9 +236,16 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
     """Start the logs, warm up, restore the checkpoint, and write config.json and tokenizer.json."""
     run, cfg = t.run, t.run.cfg
     start_loggers(run)
-    run.log.write(start_record(run, t.iterations.peak, argv))
+    rehearsal = Rehearsal()
+    if resumed is not None:
+        run.first_step = resumed[1].step
     with naming_memory_errors(run):
-        warm_up(run, t.evals.windows)
+        with undisturbed(run):
+            compiled_before = was_compiled(resumed[1]) if resumed else None
+            rehearsal = rehearse(run, t.evals.windows, compiled_before)
+        run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
+        with undisturbed(run):
+            warm_up(run, t.evals.windows, rehearsal)
     if resumed is not None:
         restore(t, *resumed)
     if not cfg.eval_only:
@@ -274,7 +273,7 @@ def start_loggers(run: Run) -> None:
         run.log.follow(feed.put)
 
 
-def start_record(run: Run, peak: Peak, argv: list[str]) -> StartRecord:
+def start_record(run: Run, peak: Peak, argv: list[str], does_compile: bool) -> StartRecord:
     shape = run.engine.model.config
     return StartRecord(
         schema=SCHEMA,
@@ -293,5 +292,5 @@ def start_record(run: Run, peak: Peak, argv: list[str]) -> StartRecord:
         tokens_per_iter=run.cfg.tokens_per_iter,
         data=run.data.fingerprint,
         clock_ns_per_switch=cost_per_switch_ns(),
-        **environment(run.device),
+        **environment(replace(run.device, compile=does_compile)),
     )

@@ -1,7 +1,11 @@
-"""Runs the first batch once before the first iteration, to compile and to allocate memory."""
+"""Runs the first batch once before the first iteration, to allocate memory, to measure how long an
+update takes, and to compile if that pays."""
 
 import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,22 +13,38 @@ import torch
 from stepglass.checkpoint import tensors
 from stepglass.data.dataset import as_tensors
 from stepglass.errors import TrainingFailed
-from stepglass.measure.console_lines import compile_failed_line, warm_up_line
+from stepglass.hardware import choose
+from stepglass.measure.console_lines import compile_failed_line, compile_line, warm_up_line
 from stepglass.measure.event_details import CompileFailedEvent, WarmUpEvent
+from stepglass.process import Interrupted
 from stepglass.train.batches import micro_batches
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.evaluate import Windows
 from stepglass.train.memory_errors import is_out_of_memory
+from stepglass.train.pace import rehearse_update, say_when_done, update_ms
 from stepglass.train.run import Run
 
+COMPILING = "compiling the model, about a minute; Ctrl-C stops"
 
-def warm_up(run: Run, windows: Windows) -> None:
-    """Do the one-time work now, so that iteration 0 takes as long as any other. If the engine is
-    lost while the run is being stopped, do not raise: the loop checks for the stop request first
-    and ends the run."""
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What the first batch showed. Times are milliseconds."""
+
+    startup_ms: float = 0.0
+    first_batch_ms: float = 0.0
+    update_ms: float = 0.0
+    does_compile: bool = False
+
+
+@contextmanager
+def undisturbed(run: Run) -> Iterator[None]:
+    """Restore the random generators afterwards, so that a rehearsal does not change the run. If the
+    engine is lost while the run is being stopped, do not raise: the loop checks for the stop
+    request first and ends the run."""
     before = tensors.rng_tensors(run.device.type)
     try:
-        rehearse(run, windows)
+        yield
     except EngineLost as lost:
         if not run.stop.is_set():
             raise
@@ -32,27 +52,51 @@ def warm_up(run: Run, windows: Windows) -> None:
     tensors.load_rng(before)
 
 
-def rehearse(run: Run, windows: Windows) -> None:
-    """Run the first batch once and discard the result.
+def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehearsal:
+    """Run the first batch, measure an update, and decide whether to compile.
 
-    Compiling, choosing kernels and most memory allocation happen here. The weights do not change,
-    and `warm_up` restores the random generators, so the warm-up does not affect the run's results.
-    Call this before a checkpoint is restored: `rehearse_update` needs an optimizer whose state is
-    still zero.
+    Most memory is allocated here, so that iteration 0 takes as long as any other. The weights do
+    not change. Call this before a checkpoint is restored: `rehearse_update` needs an optimizer
+    whose state is still zero.
     """
-    compile_ms = None
     startup_ms = run.clock.total().wall_ms
-    if run.device.compile:
-        compile_ms = try_compile(run, windows)
-        if compile_ms is None:
-            gc.collect()  # frees what the failed attempt left, before the collector is frozen
     start = time.perf_counter_ns()
     rehearse_update(run)
     first_pass(run, windows)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
-    event = WarmUpEvent(startup_ms=startup_ms, compile_ms=compile_ms, first_batch_ms=first_batch_ms)
+    step_ms = 0.0 if run.cfg.eval_only else update_ms(run)
+    does_compile = decide_to_compile(run, step_ms, compiled_before)
+    return Rehearsal(startup_ms, first_batch_ms, step_ms, does_compile)
+
+
+def decide_to_compile(run: Run, step_ms: float, compiled_before: bool | None) -> bool:
+    """Decide from the time that the rest of the run takes uncompiled."""
+    if run.cfg.compile == "auto" and compiled_before is not None:
+        chosen, why = compiled_before, "as when the run was saved: the same bits"
+    else:
+        run_s = (run.cfg.max_iters - run.first_step) * step_ms / 1000
+        chosen, why = choose.pick_compile(run.device.type, run.cfg.compile, run_s)
+    run.console.say(compile_line(chosen, why))
+    return chosen
+
+
+def warm_up(run: Run, windows: Windows, rehearsal: Rehearsal) -> None:
+    """Compile the model if that was decided, and report how long the start took."""
+    compile_ms, step_ms = None, rehearsal.update_ms
+    if rehearsal.does_compile and not run.stop.is_set():
+        compile_ms = try_compile(run, windows)
+        if compile_ms is None:
+            gc.collect()  # frees what the failed attempt left, before the collector is frozen
+        elif not run.cfg.eval_only:
+            step_ms = update_ms(run)
+    event = WarmUpEvent(
+        startup_ms=rehearsal.startup_ms,
+        compile_ms=compile_ms,
+        first_batch_ms=rehearsal.first_batch_ms,
+    )
     run.console.say(warm_up_line(event))
     run.event(event)
+    say_when_done(run, step_ms)
 
 
 def first_pass(run: Run, windows: Windows) -> None:
@@ -65,24 +109,16 @@ def first_pass(run: Run, windows: Windows) -> None:
         run.engine.score(*as_tensors(tokens)).cpu()  # waits for the device
 
 
-def rehearse_update(run: Run) -> None:
-    """Do an update that changes nothing: with zero gradients the moments stay zero, and with a zero
-    learning rate the weights stay the same. It touches all memory that an update uses, in every
-    process."""
-    for group in run.engine.optimizer.param_groups:
-        group["lr"] = 0.0  # set again before every update
-    run.engine.rehearse_update(run.cfg.grad_clip)
-    for remembered in run.engine.optimizer.state.values():
-        remembered["step"].zero_()
-
-
 def try_compile(run: Run, windows: Windows) -> float | None:
     """Compile the model. If that fails, print why and use the model uncompiled. Returns the time in
-    milliseconds, or None if compiling failed."""
+    milliseconds, or None if compiling failed or was interrupted by a signal."""
     start = time.perf_counter_ns()
     try:
-        run.engine.compile(True)
-        first_pass(run, windows)
+        with run.console.waiting(COMPILING), run.stop.interrupting():
+            run.engine.compile(True)
+            first_pass(run, windows)
+    except Interrupted:
+        return None  # the loop ends the run before the first update
     except Exception as error:  # a compiler may raise any exception
         if is_out_of_memory(error) or isinstance(error, TrainingFailed):  # a replica was lost
             raise

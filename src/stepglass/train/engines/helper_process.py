@@ -140,6 +140,11 @@ class Helper:
         """Close the pipe. The helper ends by itself when its current task is done."""
         self._channel.close()
 
+    def kill(self) -> None:
+        """End the helper at once, whatever it does."""
+        self.hang_up()
+        self._kill()
+
     def close(self) -> None:
         """Close the pipe, and kill the helper if it does not end. It ignores other signals."""
         self.hang_up()

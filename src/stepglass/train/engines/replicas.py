@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from stepglass.hardware.device import Device
 from stepglass.models.model import Model
+from stepglass.process import Interrupted
 from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
 from stepglass.train.engines.helper_process import Helper, Patience, ReplicaLost
 from stepglass.train.muon import MuonAdamW
@@ -155,21 +156,34 @@ class Replicas(Engine):
 
     def _ask(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method on every replica, and return each result or the exception. Waits for all
-        replicas, even if one is lost."""
+        replicas, even if one is lost. A signal that interrupts a compilation ends the helpers."""
         if self._lost is not None:
             raise self._lost
+        try:
+            return self._ask_each(name, work)
+        except Interrupted:
+            for helper in self._helpers:
+                helper.kill()
+            self._lost = ReplicaLost("the helpers were ended while they compiled")
+            raise
+
+    def _ask_each(self, name: str, work: Sequence[tuple[Any, ...]]) -> list[Any]:
         for helper, arguments in zip(self._helpers, work[1:], strict=True):
             helper.send(name, arguments, self._patience(name, 0.0))
         start = time.perf_counter()
+        failure = None
         try:
-            results = [getattr(self._replicas[0], name)(*work[0])]
-        finally:
-            patience = self._patience(name, time.perf_counter() - start)
-            theirs = [h.receive(patience, is_updating=name == "update") for h in self._helpers]
-            lost = (result for result in theirs if isinstance(result, ReplicaLost))
-            self._lost = next(lost, None)
+            own = getattr(self._replicas[0], name)(*work[0])
+        except Exception as error:  # noqa: BLE001  raised below, when the helpers have answered
+            failure = error
+        patience = self._patience(name, time.perf_counter() - start)
+        theirs = [h.receive(patience, is_updating=name == "update") for h in self._helpers]
+        lost = (result for result in theirs if isinstance(result, ReplicaLost))
+        self._lost = next(lost, None)
+        if failure is not None:
+            raise failure
         self._to_compile.discard(name)
-        return results + theirs
+        return [own, *theirs]
 
     def _patience(self, name: str, own_s: float) -> Patience:
         """How long to wait for the helpers, given the seconds that replica 0 took."""

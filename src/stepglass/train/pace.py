@@ -1,0 +1,63 @@
+"""How long an update takes, measured before the first one, and when a long run will end.
+
+step_ms = update_ms(run)        # rehearsed: nothing is learnt
+say_when_done(run, step_ms)     # only if the run takes more than an hour
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from stepglass import units
+from stepglass.train.batches import micro_batches
+from stepglass.train.run import Run
+
+LEAST_TRIES, LEAST_S = 3, 0.3
+LONG_MS = 3_600_000.0
+
+
+def update_ms(run: Run) -> float:
+    """The time of an update: the shortest of several, because other programs only make it longer.
+    The gradients are discarded, and the weights do not change."""
+    cfg, engine = run.cfg, run.engine
+    batch = micro_batches(run.data, cfg, 0)[:1]
+    backward_s = update_s = float("inf")
+    began, tries = time.perf_counter(), 0
+    while tries < LEAST_TRIES or time.perf_counter() - began < LEAST_S:
+        backward_s = min(backward_s, _seconds(run, lambda: engine.backward(batch, 0)))
+        engine.discard_gradients()
+        update_s = min(update_s, _seconds(run, lambda: rehearse_update(run)))
+        tries += 1
+        if run.stop.is_set():
+            break
+    return 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
+
+
+def rehearse_update(run: Run) -> None:
+    """Do an update that changes nothing: with zero gradients the moments stay zero, and with a zero
+    learning rate the weights stay the same. It touches all memory that an update uses, in every
+    process."""
+    for group in run.engine.optimizer.param_groups:
+        group["lr"] = 0.0  # set again before every update
+    run.engine.rehearse_update(run.cfg.grad_clip)
+    for remembered in run.engine.optimizer.state.values():
+        remembered["step"].zero_()
+
+
+def say_when_done(run: Run, step_ms: float, now: datetime | None = None) -> None:
+    """If the run will take more than an hour, print how long, and the time of day of its end."""
+    left_ms = (run.cfg.max_iters - run.first_step) * step_ms * (1 + run.cfg.eval_budget)
+    if left_ms > LONG_MS and not run.cfg.eval_only:
+        end = (now or datetime.now()) + timedelta(milliseconds=left_ms)
+        run.console.say(
+            f"this run will take about {units.duration(left_ms)}, until {end:%A, %d %B, %H:%M}; "
+            "Ctrl-C stops it with a checkpoint, and --max_iters makes it shorter"
+        )
+
+
+def _seconds(run: Run, work: Callable[[], object]) -> float:
+    run.device.drain()
+    began = time.perf_counter()
+    work()
+    run.device.drain()
+    return time.perf_counter() - began
