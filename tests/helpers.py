@@ -65,7 +65,7 @@ def tiny_args(**changes: Any) -> list[str]:
 def prepare_tiny(text: str = TEXT, name: str = "tiny") -> Path:
     """A character data set in ./data, made by the command itself."""
     Path("text.txt").write_text(text)
-    assert main(["prepare", "text.txt", f"--name={name}"]) == 0
+    assert main(["prepare", "text.txt", f"--name={name}", "--overwrite"]) == 0
     return Path("data") / name
 
 

@@ -247,10 +247,11 @@ def test_a_symlink_loop_is_named(capsys):  # 24
     )
 
 
-def test_a_text_file_where_a_data_set_is_expected_says_what_to_type(capsys):
-    assert "first run: stepglass prepare text.txt" in refused(
-        capsys, "train", *tiny_args(dataset="text.txt")
-    )
+def test_a_file_that_is_no_text_cannot_be_trained_on(capsys):
+    Path("image.png").write_bytes(b"\x89PNG\r\n" * 100)
+    error = refused(capsys, "train", *tiny_args(dataset="image.png"))
+    assert "image.png byte 0: expected UTF-8 text, found byte 0x89" in error
+    assert not Path("data/image").exists()
 
 
 @pytest.mark.parametrize(
@@ -377,7 +378,7 @@ def test_a_data_set_where_a_file_cannot_be_is_refused_before_the_others_change(c
     (TINY / "meta.json").mkdir()
     before = (TINY / "train.bin").read_bytes()
     Path("text.txt").write_text("another text " * 100)
-    assert "is a directory" in refused(capsys, "prepare", "text.txt", "--name=tiny")
+    assert "is a directory" in refused(capsys, "prepare", "text.txt", "--name=tiny", "--overwrite")
     assert (TINY / "train.bin").read_bytes() == before
 
 

@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -184,11 +185,9 @@ def _train(
     from stepglass.process import StopRequest  # noqa: PLC0415
 
     with clock.phase("warmup"):
-        from stepglass.data import command as data_command  # noqa: PLC0415
-        from stepglass.data import dataset  # noqa: PLC0415
+        from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
-        if dataset.is_missing(cfg.dataset):
-            data_command.run([cfg.dataset], say)
+        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
         from stepglass.explain import ending  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415

@@ -62,7 +62,8 @@ def test_a_token_changed_in_the_middle_makes_other_data(monkeypatch):
     with pytest.raises(CheckpointError) as caught:
         opened().resume("ckpt", before)
     assert str(caught.value) == (
-        "ckpt: was trained on other data than data/big holds now; restore it, or start from scratch"
+        "ckpt: was trained on other data than data/big holds now (train.bin: as many tokens, but "
+        "others); prepare the old text there again, or start from scratch with another --out_dir"
     )
 
 

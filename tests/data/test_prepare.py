@@ -249,7 +249,7 @@ def test_a_failed_preparation_leaves_the_old_data_set_whole(monkeypatch, capsys)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(prepare.TokenWriter, "finish", fail)
-    assert main(["prepare", "text.txt", "--name=tiny"]) == 2
+    assert main(["prepare", "text.txt", "--name=tiny", "--overwrite"]) == 2
     assert "data/tiny: cannot be written: no space left on device" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -342,7 +342,7 @@ def test_a_file_that_is_named_more_than_once_is_read_once(words):
 def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
     files("fol/a.txt", "fol/secret.txt", "fol/closed/b.txt", "fol/no_entry/c.txt")
     Path("fol/binary").write_bytes(b"\xff\xfe\x00")
-    looks_like_text, scandir = sources._starts_as_text, os.scandir
+    looks_like_text, scandir = sources._is_text, os.scandir
 
     def without_permission(path):
         if "secret" in str(path):
@@ -361,7 +361,7 @@ def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
             raise PermissionError(13, "Permission denied", str(path))
         return is_file(path)
 
-    monkeypatch.setattr(sources, "_starts_as_text", without_permission)
+    monkeypatch.setattr(sources, "_is_text", without_permission)
     monkeypatch.setattr(os, "scandir", closed)
     monkeypatch.setattr(Path, "is_file", no_entry)
     assert main(["prepare", "fol"]) == 0
@@ -373,20 +373,50 @@ def test_what_cannot_be_read_in_a_folder_is_named(monkeypatch, capsys):
     ) in out
 
 
-def test_losing_another_data_set_is_said_and_making_one_again_is_not(capsys):
-    files("ok.txt", "other/ok.txt")
-    notes = []
-    for words in (["ok.txt"], ["ok.txt"], ["ok.txt", "--tokenizer=gpt2"], ["other/ok.txt"]):
-        assert main(["prepare", *words]) == 0
-        notes.append(
-            "note: data/ok held a data set of another text, 'ok'; it is replaced\n"
-            in (capsys.readouterr().out)
-        )
-    assert notes == [False, False, False, True]
-    nanogpt_folder(nanogpt_meta(), "ok")
-    Path("data/ok/meta.json").unlink()
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["other/ok.txt"], "another text, or another version of it ('ok')"),
+        (["ok.txt", "--tokenizer=gpt2"], "the same text, prepared in another way (tokenizer was "),
+        (["ok.txt", "--val_fraction=0.2"], "prepared in another way (val_fraction was 0.1)"),
+    ],
+)
+def test_a_data_set_is_replaced_only_when_told(words, found, capsys):
+    """A run that was trained on it could not go on."""
+    files("ok.txt")
+    Path("other").mkdir()
+    Path("other/ok.txt").write_text("another text " * 50)
     assert main(["prepare", "ok.txt"]) == 0
-    assert "held a data set that `stepglass prepare` had not made" in capsys.readouterr().out
+    before = {path: path.read_bytes() for path in Path("data/ok").iterdir()}
+    capsys.readouterr()
+    assert main(["prepare", *words]) == 2
+    said = capsys.readouterr().err
+    assert found in said
+    assert said.endswith("; --overwrite replaces it, and --name=NAME makes a second one\n")
+    assert {path: path.read_bytes() for path in Path("data/ok").iterdir()} == before
+    assert main(["prepare", *words, "--overwrite"]) == 0
+    assert {path: path.read_bytes() for path in Path("data/ok").iterdir()} != before
+
+
+def test_the_same_data_set_is_not_written_again():
+    """A run that is training on it would see its files change."""
+    files("ok.txt")
+    main(["prepare", "ok.txt"])
+    inodes = {path: path.stat().st_ino for path in Path("data/ok").iterdir()}
+    assert main(["prepare", "ok.txt"]) == 0
+    assert {path: path.stat().st_ino for path in Path("data/ok").iterdir()} == inodes
+    Path("data/ok/val.bin").unlink()
+    assert main(["prepare", "ok.txt"]) == 2
+    assert main(["prepare", "ok.txt", "--overwrite"]) == 0
+
+
+def test_a_data_set_of_nanogpt_is_not_replaced_by_accident(capsys):
+    files("ok.txt")
+    nanogpt_folder(nanogpt_meta(), "ok")
+    assert main(["prepare", "ok.txt"]) == 2
+    assert "data/ok: holds a data set that `stepglass prepare` has not made" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_path_that_may_not_be_looked_at_is_refused_with_the_systems_reason(monkeypatch, capsys):
@@ -408,9 +438,21 @@ def test_a_folder_of_nothing_but_unreadable_files_says_so(monkeypatch, capsys):
     def closed(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(sources, "_starts_as_text", closed)
+    monkeypatch.setattr(sources, "_is_text", closed)
     assert main(["prepare", "fol"]) == 2
     assert "found only what cannot be read: fol/secret.txt" in capsys.readouterr().err
+
+
+def test_a_bad_byte_far_behind_the_start_passes_a_file_over_and_ends_nothing(capsys):
+    files("fol/a.txt")
+    Path("fol/late.txt").write_bytes(b"good " * 4000 + b"\xff" + b"good " * 10)
+    Path("fol/nul.txt").write_bytes(b"good " * 4000 + b"\0")
+    passed = "passed over 2 files that are not UTF-8 text: fol/late.txt, fol/nul.txt"
+    for words in (["fol"], ["fol/*", "--name=by_glob"]):
+        assert main(["prepare", *words]) == 0
+        assert passed in capsys.readouterr().out
+    assert main(["prepare", "fol/late.txt"]) == 2  # it was asked for by name
+    assert "fol/late.txt byte 20000: expected UTF-8 text" in capsys.readouterr().err
 
 
 def test_half_a_character_at_the_end_of_a_small_file_makes_it_no_text(capsys):

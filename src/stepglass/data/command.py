@@ -3,8 +3,9 @@
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from stepglass.data import prepare
+from stepglass.data import dataset, prepare
 from stepglass.errors import ConfigError
 from stepglass.measure.console_lines import data_line
 from stepglass.process import StopRequest
@@ -18,8 +19,19 @@ SETTINGS = prepare.PREPARE_SETTINGS
 FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # seconds between two progress reports
 
 
-def run(argv: list[str], say: Callable[[str], None]) -> None:
-    """Prepare a data set and print its size."""
+def prepare_if_missing(name: str, say: Callable[[str], None]) -> str:
+    """The name of a data set to train on. A known name that is not prepared yet, and text in a file
+    or a folder, is prepared first."""
+    if dataset.is_missing(name):
+        run([name], say)
+    elif dataset.is_text(name):
+        say(f"preparing {name}, a token per character; `stepglass prepare` has other ways")
+        return run([name], say).name
+    return name
+
+
+def run(argv: list[str], say: Callable[[str], None]) -> Path:
+    """Prepare a data set and print its size. Returns its folder."""
     words, given = SETTINGS.parse(argv)
     if not words:
         raise ConfigError(
@@ -41,6 +53,7 @@ def run(argv: list[str], say: Callable[[str], None]) -> None:
             meta["tokenizer"]["kind"],
         )
     )
+    return done.folder
 
 
 class ProgressLine:

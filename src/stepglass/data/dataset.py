@@ -66,8 +66,9 @@ class Dataset:
             self.resumed[1], self.fingerprint
         ):
             raise CheckpointError(
-                f"{self.resumed[0]}: was trained on other data than {self.folder} holds now; "
-                "restore it, or start from scratch"
+                f"{self.resumed[0]}: was trained on other data than {self.folder} holds now "
+                f"({identity.difference(self.resumed[1], self.fingerprint)}); prepare the old text "
+                "there again, or start from scratch with another --out_dir"
             )
 
     def batch(self, seed: int, step: int, rows: int, block_size: int) -> tuple[Tensor, Tensor]:
@@ -106,13 +107,14 @@ def is_missing(name: str) -> bool:
     return name in sources.NAMED and not (folder_of(name) / "train.bin").exists()
 
 
+def is_text(name: str) -> bool:
+    """True if there is no data set of this name, but a file or a folder of text to make it from."""
+    return Path(name).exists() and not (folder_of(name) / "train.bin").exists()
+
+
 def load_dataset(name: str, block_size: int) -> Dataset:
     """Open a data set and check that it is valid and large enough for the run."""
     folder = folder_of(name)
-    if Path(name).is_file():
-        raise DataError(
-            f"{name}: expected a data set, found a file; first run: stepglass prepare {name}"
-        )
     if not folder.is_dir():
         raise _no_such_data_set(folder)
     said = describe(folder)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from stepglass.data.cache import cache_dir
 from stepglass.errors import DataError, os_reason
 from stepglass.files import read_regular, replacing
+from stepglass.units import shown
 
 AT_ONCE_BYTES = 1 << 26  # smaller files are hashed in a tenth of a second, without thread or cache
 HASH = re.compile(rb"[0-9a-f]{64}")
@@ -143,3 +144,19 @@ def is_same_data(stored: Any, found: dict[str, Any]) -> bool:
         if not both & {"sha256", "edges_sha256"} or any(before[k] != now[k] for k in both):
             return False
     return True
+
+
+def difference(stored: Any, found: dict[str, Any]) -> str:
+    """The first difference between two data fingerprints that are not the same, in words."""
+    if not isinstance(stored, dict):
+        return "the checkpoint does not say which"
+    for name in ("train", "val"):
+        before, now = stored.get(name), found[name]
+        if not isinstance(before, dict):
+            return f"the checkpoint does not describe its {name}.bin"
+        for key, what in (("tokens", "tokens"), ("dtype", "token format")):
+            if before.get(key) != now[key]:
+                return f"{name}.bin: {what}: expected {shown(before.get(key))}, found {now[key]}"
+        if any(before.get(key) != now.get(key) for key in ("sha256", "edges_sha256")):
+            return f"{name}.bin: as many tokens, but others"
+    return f"vocab_size: expected {shown(stored.get('vocab_size'))}, found {found['vocab_size']}"

@@ -9,7 +9,7 @@ of the text is for validation, as in nanoGPT.
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,9 @@ class PrepareConfig(Config):
     vocab_size: int = setting(4096, "size of a bpe vocabulary", minimum=258, maximum=1_000_000)
     val_fraction: float = setting(
         0.1, "share of the text kept for validation", above=0, maximum=0.9
+    )
+    overwrite: bool = setting(
+        False, "replace a data set of the same name that has another text or other tokens"
     )
     name: str = setting("", "name of the data set; empty: from the text's own name")
     data_dir: str = setting("data", "folder the data set's folder is made in", is_path=True)
@@ -77,7 +80,7 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
     folder = data_dir / (cfg.name or source.name)
     stream = SourceText(source, cfg.tokenizer, progress)
     scan = stream.scan()
-    num_train = int(scan.num_chars * (1 - cfg.val_fraction))
+    num_train = scan.num_train_chars(cfg)
     if scan.num_chars < 2 or num_train < 1 or num_train >= scan.num_chars:
         raise DataError(
             f"{words[0]}: expected text for training and validation, found {scan.num_chars} "
@@ -88,32 +91,48 @@ def prepare(words: list[str], cfg: PrepareConfig, progress: Progress) -> Prepare
             f"{words[0]}: expected text to learn from, found only "
             f"{' '.join(map(repr, sorted(scan.alphabet)[:5]))}"
         )
+    if (kept := already_made(folder, cfg, scan)) is not None:
+        return Prepared(folder, kept, source.notes)
     codec = make_tokenizer(cfg, stream, scan)
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    notes = [*source.notes, *replacement_notes(folder, scan)]
     try:
-        meta = write(folder, codec, stream, num_train, source, scan)
+        meta = write(folder, codec, stream, cfg, source, scan)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {os_reason(error)}") from error
     finally:
         for made in missing:
             if made.is_dir() and not any(made.iterdir()):
                 made.rmdir()
-    return Prepared(folder, meta, notes)
+    return Prepared(folder, meta, source.notes)
 
 
-def replacement_notes(folder: Path, scan: "Scan") -> list[str]:
-    """A note if a data set of another text is replaced. Replacing the same one needs no note."""
-    if not (folder / "train.bin").exists():
-        return []
-    try:
+def already_made(folder: Path, cfg: PrepareConfig, scan: "Scan") -> dict[str, Any] | None:
+    """What is known of the data set in this folder, if it is the same that would be made now. If it
+    is another one, raise DataError unless it may be replaced: a run that was trained on it could
+    not go on."""
+    if cfg.overwrite or not (folder / "train.bin").exists():
+        return None
+    found = "a data set that `stepglass prepare` has not made"
+    with suppress(OSError, ValueError, KeyError, TypeError):
         meta = json_files.read_json(folder / "meta.json")
-        name, sha256 = meta["source"]["name"], meta["source"]["sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return [f"{folder} held a data set that `stepglass prepare` had not made; it is replaced"]
-    if sha256 == scan.sha256:
-        return []
-    return [f"{folder} held a data set of another text, {shown(name)}; it is replaced"]
+        source, now = meta["source"], settings_kept(cfg)
+        # Earlier versions did not store the settings.
+        before = meta.get("settings", now | {"tokenizer": meta["tokenizer"]["kind"]})
+        changed = [f"{key} was {shown(before[key])}" for key in now if before[key] != now[key]]
+        if source["sha256"] != scan.sha256:
+            found = f"another text, or another version of it ({shown(source['name'])})"
+        elif changed:
+            found = f"the same text, prepared in another way ({', '.join(changed)})"
+        elif all((folder / f"{split}.bin").is_file() for split in ("train", "val")):
+            return dict(meta)
+    raise DataError(
+        f"{folder}: holds {found}; --overwrite replaces it, and --name=NAME makes a second one"
+    )
+
+
+def settings_kept(cfg: PrepareConfig) -> dict[str, Any]:
+    """The settings that decide what a data set contains."""
+    return {name: getattr(cfg, name) for name in ("tokenizer", *cfg.used())}
 
 
 @dataclass(frozen=True)
@@ -123,6 +142,9 @@ class Scan:
     num_chars: int
     alphabet: set[str]
     sha256: str
+
+    def num_train_chars(self, cfg: PrepareConfig) -> int:
+        return int(self.num_chars * (1 - cfg.val_fraction))
 
 
 class SourceText:
@@ -209,7 +231,12 @@ def in_a_thread(work: Callable[[], Tokenizer], meanwhile: Callable[[], None]) ->
 
 
 def write(
-    folder: Path, codec: Tokenizer, stream: SourceText, num_train: int, source: Source, scan: Scan
+    folder: Path,
+    codec: Tokenizer,
+    stream: SourceText,
+    cfg: PrepareConfig,
+    source: Source,
+    scan: Scan,
 ) -> dict[str, Any]:
     """The second pass: encode, write, and put the three files in place together."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +256,7 @@ def write(
             name: TokenWriter(files.enter_context(replacing(folder / f"{name}.bin")), codec, dtype)
             for name in ("val", "train")
         }
-        left = num_train
+        left = scan.num_train_chars(cfg)
         for piece in stream.pieces("encoding", digest):
             if piece is None:
                 splits["train" if left > 0 else "val"].end_document()
@@ -260,6 +287,7 @@ def write(
                 name: {"tokens": split.num_tokens, "sha256": split.digest.hexdigest()}
                 for name, split in splits.items()
             },
+            "settings": settings_kept(cfg),
         }
         meta_file.write(json_files.json_bytes(meta))
     return meta

@@ -28,8 +28,9 @@ CHUNK_BYTES = 1 << 22
 TINYSHAKESPEARE_URL = (
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 )
-LOOK_AT_BYTES = 8192  # enough to tell text from other files
 TINYSHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+
+Kind = Literal["text", "no text", "unreadable"]  # of a file
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,12 @@ def find_source(words: list[str], data_dir: Path) -> Source:
     documents: dict[str, Document] = {}  # by real path: a glob with `**` can match a file twice
     no_text: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
-    for path in (path for word in words for path in _paths(word)):
-        if not path.is_dir():
-            documents.setdefault(os.path.realpath(path), file_document(path))
-            continue
-        for inner, kind in _folder(path):
-            at = os.path.realpath(inner)
-            if kind == "text":
-                documents.setdefault(at, file_document(inner))
-            else:
-                (no_text if kind == "no text" else unreadable).setdefault(at, inner)
+    for path, kind in (found for word in words for found in _files(word)):
+        at = os.path.realpath(path)
+        if kind == "text":
+            documents.setdefault(at, file_document(path))
+        else:
+            (no_text if kind == "no text" else unreadable).setdefault(at, path)
     if not documents:
         closed = ", ".join(str(path) for path in list(unreadable.values())[:3])
         found = f"only what cannot be read: {closed}" if closed else "none in it"
@@ -94,6 +91,18 @@ def _name_of(word: str) -> str:
     parts = tuple(part for part in parts if not (is_glob and glob.has_magic(part)))
     name = re.sub(r"[^\w-]+", "_", Path(parts[-1]).stem)[:100].strip("_")
     return name or "text"
+
+
+def _files(word: str) -> Iterator[tuple[Path, Kind]]:
+    """The files that a word of the command line means. A file that is named must be text. Files
+    that a folder contains, or that a glob matches, are looked at first."""
+    for path in (paths := _paths(word)):
+        if path.is_dir():
+            yield from _folder(path)
+        elif paths == [Path(word)]:
+            yield path, "text"
+        else:
+            yield path, _kind_of(path)
 
 
 def _paths(word: str) -> list[Path]:
@@ -138,7 +147,7 @@ def _open(path: Path) -> io.BufferedReader:
     return os.fdopen(open_regular(path), "rb")
 
 
-def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "unreadable"]]]:
+def _folder(folder: Path) -> Iterator[tuple[Path, Kind]]:
     """Every file below a folder, in a fixed order, without hidden and empty files."""
     closed: list[Path] = []  # folders that cannot be read
     for parent, folders, files in os.walk(
@@ -153,22 +162,35 @@ def _folder(folder: Path) -> Iterator[tuple[Path, Literal["text", "no text", "un
             if name.startswith("."):
                 continue
             try:
-                if path.is_file() and path.stat().st_size > 0:
-                    yield path, "text" if _starts_as_text(path) else "no text"
+                is_filled = path.is_file() and path.stat().st_size > 0
             except OSError:
                 yield path, "unreadable"
+            else:
+                if is_filled:
+                    yield path, _kind_of(path)
     yield from ((path, "unreadable") for path in closed)
 
 
-def _starts_as_text(path: Path) -> bool:
-    with _open(path) as file:
-        start = file.read(LOOK_AT_BYTES)
+def _kind_of(path: Path) -> Kind:
     try:
-        is_all = len(start) < LOOK_AT_BYTES
-        codecs.getincrementaldecoder("utf-8")().decode(start, final=is_all)
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in start
+        return "text" if _is_text(path) else "no text"
+    except (OSError, ValueError):  # a ValueError: it is no regular file
+        return "unreadable"
+
+
+def _is_text(path: Path) -> bool:
+    """Is all of a file UTF-8 text? One bad file must not end the preparation of a whole folder."""
+    utf8 = codecs.getincrementaldecoder("utf-8")()
+    with _open(path) as file:
+        try:
+            while chunk := file.read(CHUNK_BYTES):
+                if b"\0" in chunk:
+                    return False
+                utf8.decode(chunk)
+            utf8.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def read_text(

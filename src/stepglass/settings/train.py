@@ -116,7 +116,8 @@ class TrainConfig(Config):
     wandb_run_name: str = setting("gpt2", "name of the run in wandb and trackio")
     dataset: str = setting(
         "openwebtext",
-        "a folder in data/, made by `stepglass prepare` or by nanoGPT",
+        "a folder in data/, made by `stepglass prepare` or by nanoGPT; or text in a file or a "
+        "folder, which is prepared first",
         is_path=True,
     )
     gradient_accumulation_steps: int = setting(
