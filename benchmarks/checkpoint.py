@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 
 from stepglass import process
+from stepglass.bench.throughput import peak_now
 from stepglass.checkpoint import tensors
 from stepglass.checkpoint.schedule import Interval, SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter, SaveRequest
 from stepglass.files import Folder
 from stepglass.hardware.choose import pick_device
-from stepglass.hardware.peak import measure_matmul
 from stepglass.measure.run_log import RunLogWriter
 from stepglass.models.gpt2 import GPT, GPTConfig
 from stepglass.run_dir.commit import Retention
@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--saves", type=int, default=100)
     args = parser.parse_args()
     process.keep_freed_memory()
-    peak = measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
+    peak = peak_now()
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s, {torch.get_num_threads()} threads")
     for name in args.sizes.split(","):
         results = measure(name, args.rounds, args.saves)

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 import stepglass
-from stepglass.hardware.peak import measure_matmul
+from stepglass.bench.throughput import peak_now
 
 
 def write_log(path: Path, num_lines: int, log_interval: int) -> None:
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
-    peak = measure_matmul(torch.device("cpu"), torch.float32, budget_s=1.0)
+    peak = peak_now()
     print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s, {torch.get_num_threads()} threads")
     compileall.compile_dir(Path(stepglass.__file__).parent, quiet=1)
     explain = (sys.executable, "-m", "stepglass", "explain", "--json")

@@ -61,8 +61,9 @@ class Iterations:
             self._log_finished()
 
     def correct_peak(self) -> None:
-        """Measure the peak again if a step was faster than the peak."""
-        if not self._is_peak_too_low(self.highest_mfu):
+        """Measure the peak of a CPU again if it is unknown, or if a step was faster than it."""
+        is_unknown = self.run.device.type == "cpu" and self.peak.flops_per_s is None
+        if not is_unknown and not self._is_peak_too_low(self.highest_mfu):
             return
         before, self.highest_mfu = self.peak, 0.0
         self.peak = measured_again(before, self.run.device)
