@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepglass.explain.data_waits import mean_wait_ms
 from stepglass.explain.iteration_times import (
     has_holes,
     has_process_start,
@@ -175,7 +176,7 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
         # The mean, not the median: where times scatter, the unprinted ones do too.
         usual = timing.times[timing.ordinary]
         mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
-        estimated_ms = max(0, timing.num_iters - num_iters) * mean_ms
+        estimated_ms = max(0, _num_iters(segment, timing) - num_iters) * mean_ms
         phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
     else:
         steps = np.diff(table.column("iter"), prepend=np.nan)
@@ -196,11 +197,19 @@ def covered(segment: Segment) -> tuple[float, int]:
     return sum_ms, num_iters
 
 
+def _num_iters(segment: Segment, timing: Timing) -> int:
+    """The iterations that a ledger is about: from the first that the first line's mean includes."""
+    windows, times = windows_of(segment), segment.table.column("time_ms")
+    has_mean = len(windows) > 0 and bool(np.isfinite(times[0]))
+    return (timing.num_iters or 0) + (round(windows[0]) - 1 if has_mean else 0)
+
+
 def _add_data_waits(phases: dict[str, float], log: Log, segment: Segment, timing: Timing) -> None:
-    data = segment.table.column("data_ms")
-    if not np.isfinite(data).any() or not timing.num_iters:
+    # The wait of a slow line is part of its extra time, which has a cause of its own.
+    mean_ms = mean_wait_ms(segment, {spike.line for spike in timing.spikes})
+    if mean_ms is None or not timing.num_iters:
         return
-    waits = float(np.nanmean(data)) * max(timing.num_iters, 1)
+    waits = mean_ms * max(_num_iters(segment, timing), 1)
     if not log.format.time_holds_data:
         phases["data"] = waits
     elif waits < phases.get("step", 0.0):

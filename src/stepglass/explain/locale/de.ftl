@@ -72,10 +72,14 @@ answer-note = Kein Problem gefunden. { $title }
 answer-fine = Kein Problem gefunden.
 answer-error = Problem: Der Lauf endete mit einem Fehler (Zeile { $line }): { $detail }
 answer-interrupted = Kein Problem gefunden; der Lauf wurde abgebrochen (Zeile { $line }).
-answer-step = Ein Trainingsschritt dauert { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Eine Epoche dauert { $normal_ms }.
+    [micro-batches] Eine Iteration dauert { $normal_ms }; ein Update besteht aus mehreren.
+   *[steps] Ein Trainingsschritt dauert { $normal_ms }.
+  }
 answer-mean = Ein Schritt dauert im Mittel { $mean_ms } (Uhr des Logs: { $clock }).
 answer-run-mean = Ein Schritt dauert im Mittel { $mean_ms }, alles andere eingerechnet.
-answer-no-step = Wie lange ein Schritt dauert, steht nicht im Log.
+answer-no-step = Wie lange ein Schritt dauert, sagt keine der verstandenen Zeilen.
 answer-see = Was zu tun ist, steht unten.
 answer-keep = In diesem Log spricht nichts für eine Änderung.
 ends-with = endete mit einem Fehler (Zeile { $line }): { $detail }
@@ -83,9 +87,18 @@ val-losses = { $figure ->
     [bpb] Validierung, Bits pro Byte
    *[loss] Validierungs-Loss
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] bester Wert { $best_loss } (step { $best_iter }, zugleich der letzte)
-   *[both] bester Wert { $best_loss } (step { $best_iter }), letzter { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] bester Wert { $best_loss } { $best_iter ->
+        [none] (zugleich der letzte)
+       *[other] (step { $best_iter }, zugleich der letzte)
+      }
+   *[both] bester Wert { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, letzter { $last_loss } (step { $last_iter })
   }
 loss-row = Loss
 time-row = Zeit
@@ -102,8 +115,8 @@ covers-loop = Iterationen { $first } bis { $last }
 covers-loop-unnumbered = ausgegebene Iterationen
 covers-timed = Schritte und Evaluationen der Iterationen { $first } bis { $last }
 covers-timed-unnumbered = ausgegebene Schritte und Evaluationen
-covers-steps = nur die Trainingsschritte { $first } bis { $last }; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
-covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
+covers-steps = nur die Trainingsschritte { $first } bis { $last }, ohne Evaluationen und Checkpoints
+covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte, ohne Evaluationen und Checkpoints
 clock-of-bar = verstrichene Zeit im Fortschrittsbalken
 clock-without = { $clock }, ohne { $phases }
 phase-step = Trainingsschritte

@@ -20,10 +20,14 @@ answer-note = No problem found. { $title }
 answer-fine = No problem found.
 answer-error = Problem: the run ended with an error (line { $line }): { $detail }
 answer-interrupted = No problem found; the run was interrupted (line { $line }).
-answer-step = A training step takes { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] An epoch takes { $normal_ms }.
+    [micro-batches] An iteration takes { $normal_ms }; an update consists of several.
+   *[steps] A training step takes { $normal_ms }.
+  }
 answer-mean = A step takes { $mean_ms } on average by { $clock }.
 answer-run-mean = A step takes { $mean_ms } on average, everything else included.
-answer-no-step = The log does not say how long a step takes.
+answer-no-step = No line that was understood says how long a step takes.
 answer-see = What to do is explained below.
 answer-keep = This log shows nothing to change.
 ends-with = ended with an error (line { $line }): { $detail }
@@ -31,9 +35,18 @@ val-losses = { $figure ->
     [bpb] validation, bits per byte
    *[loss] validation loss
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] best { $best_loss } (step { $best_iter }, the last)
-   *[both] best { $best_loss } (step { $best_iter }), last { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] best { $best_loss } { $best_iter ->
+        [none] (the last)
+       *[other] (step { $best_iter }, the last)
+      }
+   *[both] best { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, last { $last_loss } (step { $last_iter })
   }
 loss-row = loss
 time-row = time
@@ -50,8 +63,8 @@ covers-loop = iterations { $first } to { $last }
 covers-loop-unnumbered = the printed iterations
 covers-timed = steps and evaluations of iterations { $first } to { $last }
 covers-timed-unnumbered = the printed steps and evaluations
-covers-steps = training steps { $first } to { $last } only; this log does not time evaluations and checkpoints
-covers-steps-unnumbered = the printed training steps only; this log does not time evaluations and checkpoints
+covers-steps = training steps { $first } to { $last } only; evaluations and checkpoints are not included
+covers-steps-unnumbered = the printed training steps only; evaluations and checkpoints are not included
 clock-of-bar = the progress bar's elapsed time
 clock-without = { $clock }, which leaves out: { $phases }
 phase-step = training steps

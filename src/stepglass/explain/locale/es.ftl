@@ -68,10 +68,14 @@ answer-note = No se detectan problemas. { $title }
 answer-fine = No se detectan problemas.
 answer-error = Problema: la ejecución terminó con un error (línea { $line }): { $detail }
 answer-interrupted = No se detectan problemas; la ejecución se interrumpió (línea { $line }).
-answer-step = Un paso de entrenamiento tarda { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Una época tarda { $normal_ms }.
+    [micro-batches] Una iteración tarda { $normal_ms }; una actualización consta de varias.
+   *[steps] Un paso de entrenamiento tarda { $normal_ms }.
+  }
 answer-mean = Un paso tarda { $mean_ms } en promedio según { $clock }.
 answer-run-mean = Un paso tarda { $mean_ms } en promedio, todo incluido.
-answer-no-step = El log no dice cuánto tarda un paso.
+answer-no-step = Ninguna de las líneas entendidas dice cuánto tarda un paso.
 answer-see = Más abajo se explica qué hacer.
 answer-keep = Este log no muestra nada que cambiar.
 ends-with = terminó con un error (línea { $line }): { $detail }
@@ -79,9 +83,18 @@ val-losses = { $figure ->
     [bpb] validación, bits por byte
    *[loss] pérdida de validación
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] mejor { $best_loss } (step { $best_iter }, la última)
-   *[both] mejor { $best_loss } (step { $best_iter }), última { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] mejor { $best_loss } { $best_iter ->
+        [none] (la última)
+       *[other] (step { $best_iter }, la última)
+      }
+   *[both] mejor { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, última { $last_loss } (step { $last_iter })
   }
 loss-row = pérdida
 time-row = tiempo
@@ -98,8 +111,8 @@ covers-loop = iteraciones { $first } a { $last }
 covers-loop-unnumbered = las iteraciones impresas
 covers-timed = pasos y evaluaciones de las iteraciones { $first } a { $last }
 covers-timed-unnumbered = los pasos y las evaluaciones que se imprimen
-covers-steps = solo los pasos de entrenamiento { $first } a { $last }; este log no mide evaluaciones ni checkpoints
-covers-steps-unnumbered = solo los pasos de entrenamiento impresos; este log no mide evaluaciones ni checkpoints
+covers-steps = solo los pasos de entrenamiento { $first } a { $last }, sin evaluaciones ni checkpoints
+covers-steps-unnumbered = solo los pasos de entrenamiento impresos, sin evaluaciones ni checkpoints
 clock-of-bar = el tiempo transcurrido de la barra de progreso
 clock-without = { $clock }, que no incluye: { $phases }
 phase-step = pasos de entrenamiento

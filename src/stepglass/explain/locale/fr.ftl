@@ -60,10 +60,14 @@ answer-note = Aucun problème détecté. { $title }
 answer-fine = Aucun problème détecté.
 answer-error = Problème : le run s'est terminé par une erreur (ligne { $line }) : { $detail }
 answer-interrupted = Aucun problème détecté ; le run a été interrompu (ligne { $line }).
-answer-step = Un step d'entraînement prend { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Une époque prend { $normal_ms }.
+    [micro-batches] Une itération prend { $normal_ms } ; une mise à jour en compte plusieurs.
+   *[steps] Un step d'entraînement prend { $normal_ms }.
+  }
 answer-mean = Un step prend { $mean_ms } en moyenne d'après { $clock }.
 answer-run-mean = Un step prend { $mean_ms } en moyenne, tout compris.
-answer-no-step = Le log ne dit pas combien de temps prend un step.
+answer-no-step = Aucune des lignes comprises ne dit combien de temps prend un step.
 answer-see = Que faire : voir ci-dessous.
 answer-keep = Ce log ne montre rien à changer.
 ends-with = terminé par une erreur (ligne { $line }) : { $detail }
@@ -71,9 +75,18 @@ val-losses = { $figure ->
     [bpb] validation, en bits par octet
    *[loss] perte de validation
   } : { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] meilleure valeur { $best_loss } (step { $best_iter }, la dernière)
-   *[both] meilleure valeur { $best_loss } (step { $best_iter }), dernière { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] meilleure valeur { $best_loss } { $best_iter ->
+        [none] (la dernière)
+       *[other] (step { $best_iter }, la dernière)
+      }
+   *[both] meilleure valeur { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, dernière { $last_loss } (step { $last_iter })
   }
 loss-row = perte
 time-row = temps
@@ -90,8 +103,8 @@ covers-loop = itérations { $first } à { $last }
 covers-loop-unnumbered = itérations affichées
 covers-timed = steps et évaluations des itérations { $first } à { $last }
 covers-timed-unnumbered = steps et évaluations affichés
-covers-steps = steps d'entraînement { $first } à { $last } seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
-covers-steps-unnumbered = steps d'entraînement affichés seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
+covers-steps = steps d'entraînement { $first } à { $last } seulement, sans les évaluations ni les checkpoints
+covers-steps-unnumbered = steps d'entraînement affichés seulement, sans les évaluations ni les checkpoints
 clock-of-bar = le temps écoulé qu'affiche la barre de progression
 clock-without = { $clock }, qui ne compte pas : { $phases }
 phase-step = steps d'entraînement

@@ -31,7 +31,8 @@ def _verdict(study: Study, found: list[Finding], words: Words) -> str:
 def _step(study: Study, words: Words) -> str:
     timed = [part for part in study.parts if part.timing.normal_ms is not None]
     if timed:
-        return words.text("answer-step", normal_ms=timed[-1].timing.normal_ms)
+        counts = timed[-1].format.counts
+        return words.text("answer-step", counts=counts, normal_ms=timed[-1].timing.normal_ms)
     clocked = [part for part in study.parts if part.timing.mean_ms is not None]
     if clocked:
         return words.text(

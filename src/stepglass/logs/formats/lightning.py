@@ -52,6 +52,8 @@ class LightningBar:
     )
 
     def __init__(self) -> None:
+        self.line = 0  # of the log
+        self._held_line = 0
         self._step: tuple[int, int] | None = None  # epoch and number of the latest step
         self._held: Bar | None = None  # its first drawing, until there is a second one
         self._clock = EpochClock()
@@ -90,7 +92,8 @@ class LightningBar:
     def flush(self) -> list[Record]:
         """The records of the last step."""
         held, self._held = self._held, None
-        return self._records(held) if held and self._step else []
+        records = self._records(held) if held and self._step else []
+        return [{**record, "line": self._held_line} for record in records]
 
     def _training(self, epoch: int, bar: Bar) -> list[Record]:
         self.has_taken = True
@@ -98,7 +101,7 @@ class LightningBar:
             return []  # training has not begun
         if (epoch, bar.n) != self._step:
             result = self.flush() if self._step else [{"kind": "start"}]
-            self._step, self._held = (epoch, bar.n), bar
+            self._step, self._held, self._held_line = (epoch, bar.n), bar, self.line
             return result
         if self._held is None:  # drawn for the third time: after an evaluation
             return self._evaluation(epoch, bar)

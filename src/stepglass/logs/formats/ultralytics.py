@@ -92,7 +92,9 @@ class Ultralytics:
 
     def _results_txt(self, epoch: int, last: int, values: list[float]) -> list[Record]:
         """Losses (box, obj, cls, total), labels and size, four metrics, three validation losses."""
-        self.format = LogFormat("ultralytics", limits=BY_EPOCH, loss_is_nats=False)
+        self.format = LogFormat(
+            "ultralytics", limits=BY_EPOCH, loss_is_nats=False, counts="epochs"
+        )
         record = {"kind": "iter", "iter": epoch, "epoch": epoch, "max_iters": last + 1}
         metrics = dict(zip(METRICS, values[6:10], strict=True))
         evaluation = {"kind": "eval", "iter": epoch, "val_loss": sum(values[10:])}
@@ -118,7 +120,13 @@ def _spent(progress: str) -> tuple[int, float | None] | None:
 class UltralyticsCsv:
     """Reads results.csv, one row for each epoch."""
 
-    format = LogFormat("ultralytics", limits=BY_EPOCH, elapsed_name="time", loss_is_nats=False)
+    format = LogFormat(
+        "ultralytics",
+        limits=BY_EPOCH,
+        elapsed_name="time",
+        loss_is_nats=False,
+        counts="epochs",
+    )
 
     def __init__(self) -> None:
         self._header: list[str] | None = None
