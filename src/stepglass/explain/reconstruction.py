@@ -73,6 +73,10 @@ def reconstruct(
     timing.ordinary = kinds.ordinary
     local = _find_normal(timing, kinds, normal_ms)
     if local is None:
+        means = kinds.has_time & ((kinds.iters_each > 1) | (log.format.counts == "epochs"))
+        if means.any():
+            weights = kinds.iters_each[means]
+            timing.lone_mean_ms = float(np.average(timing.times[means], weights=weights))
         read_printed(timing, segment)
         return timing
     _find_spikes(timing, segment, kinds, local, starts)

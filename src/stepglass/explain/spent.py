@@ -74,8 +74,9 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
     if known.total_ms - given > AGREES * total.ms:
         return _sum_of_parts(known)  # the printed times exceed the total
     phases = dict(known.phases)
-    phases["step"] -= given  # the time of unprinted iterations is only an estimate
-    phases["unattributed"] = max(0.0, total.ms - known.total_ms + given)
+    # The time of unprinted iterations is only an estimate; the rest of the surplus is rounding.
+    phases["step"] -= min(surplus, phases["step"])
+    phases["unattributed"] = max(0.0, total.ms - known.total_ms + surplus)
     is_rounding = phases["unattributed"] < (AGREES - 1) * total.ms
     if is_rounding or total.covers == "steps":  # such a clock runs during steps only
         phases["step"] += phases.pop("unattributed")
@@ -117,7 +118,7 @@ def _stated_total(log: Log, segment: Segment) -> Total | None:
             return Total("wall-clock", "run", float(stated))
     if segment.first_stamp is not None and segment.last_stamp is not None:
         span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
-        if span > 0:
+        if span > 0 and segment.last_stamp > segment.first_stamp:
             return Total("timestamps", "loop", span)
     return _by_own_clock(log, segment)
 

@@ -253,7 +253,7 @@ class Intake:
         waiting, self._waiting, self._guide = self._waiting, [], None
         for line_number, line in waiting:
             self._read_line(line_number, line)
-        if plan is None and not self._has_training:  # keep what the refusal will say
+        if not self._has_training:  # keep what the refusal will say
             trainer = likely_trainer(text for _, line in waiting for text in line_pieces(line))
             self._log.add({"kind": "start", "looks_like": trainer}, self._log.num_lines, None)
 

@@ -108,7 +108,7 @@ def _val_losses(part: Part, words: Words, width: int) -> list[str]:
     first_lines = part.column("line")[:1]
 
     def is_placed(evaluation: Eval) -> bool:
-        """Does the log say when it was? Not if it stands before the first step, without a number."""
+        """Does the log say when it was? Not if it has no number and precedes the first step."""
         return evaluation.has_number or bool((first_lines < evaluation.line).any())
 
     said = words.text(

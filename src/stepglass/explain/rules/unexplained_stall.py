@@ -29,7 +29,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
     if not stalls or not is_worth_reporting(part, total_ms) or are_after_boundaries(part, stalls):
         return []
     longest = max(stalls, key=lambda s: s.stall_ms)
-    worst = longest.worst
+    worst, cause = longest.worst, _cause(part, longest)
     window = window_at(part, worst.line)
     interval = part.timing.eval_interval
     is_off_grid = interval is not None and worst.iter % interval != 0
@@ -39,7 +39,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
     return [
         Finding(
             "unexplained-stall",
-            "established",
+            "supported" if cause == "boundary" else "established",
             "note" if is_below(part, total_ms, 0.02) else "advice",
             {
                 "count": number_of_stalls(stalls),
@@ -56,7 +56,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
             },
             [s.line for stall in stalls for s in stall.spikes],
             [stall.worst.iter for stall in stalls],
-            variant=_cause(part, longest),
+            variant=cause,
             cost_ms=total_ms,
         )
     ]
@@ -81,6 +81,9 @@ def _cause(part: Part, stall: Stall) -> str:
     events = [e for e in part.segment.events if before < e.line <= lines[last]]
     if any(e.name == "recompile" for e in events):
         return "recompile"
+    noted = [e.line for e in part.segment.evals] + [s.line for s in part.segment.saves]
+    if not part.format.time_holds_eval and any(before < line <= lines[last] for line in noted):
+        return "boundary"
     memory = part.column("memory_bytes")
     if first and memory[last] > MORE_MEMORY * memory[first - 1]:
         return "memory"

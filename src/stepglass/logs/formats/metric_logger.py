@@ -21,7 +21,7 @@ from stepglass.logs.reader import NUMBER, Record, number
 WINDOW = 20  # iterations that `time` is the mean of, if the epoch has had as many
 EPOCH = re.compile(
     r"Epoch: \[(?P<epoch>\d{1,9})(?:/\d{1,9})?\]\s+\[\s*(?P<n>\d{1,12})/(?P<total>\d{1,12})\]\s+"
-    r"(?P<rest>eta: .*)"
+    r"(?P<rest>(?:eta|lr|\w{0,20}loss): .*)"
 )
 PAIR = re.compile(rf"(?<!\w)([A-Za-z][\w/@.]*):\s+({NUMBER})(?:\s+\(({NUMBER})\))?")
 TESTED = re.compile(r"(?<!\w)Test:\s+Total time: ([\d:]{4,12}) ")
@@ -76,11 +76,14 @@ class MetricLogger:
 
     def _iteration(self, found: re.Match[str]) -> list[Record]:
         said = {key: number(value) for key, value, _ in PAIR.findall(found["rest"])}
-        if "loss" not in said or "time" not in said:
+        losses = [key for key in said if key.endswith("loss")]
+        name = "loss" if "loss" in said else losses[0] if len(losses) == 1 else None
+        if name is None or "time" not in said:
             return []
         epoch, n, total = int(found["epoch"]), int(found["n"]), int(found["total"])
         self._iter = epoch * total + n
-        means = {key: said[key] for key in ("time", "data") if said.get(key) is not None}
+        named = ((key, said.get(key)) for key in ("time", "data"))
+        means = {key: mean for key, mean in named if mean is not None}
         # Lines that are closer than the window repeat each other's times.
         own = self._means.since_line_before(epoch, n, means) if "time" in means else None
         times, window = own or ({}, None)
@@ -91,7 +94,7 @@ class MetricLogger:
                 "epoch": epoch,
                 "epoch_iters": total,
                 "global_iter": self._iter,
-                "loss": said["loss"],
+                "loss": said[name],
                 "lr": said.get("lr"),
                 "grad_norm": said.get("grad_norm"),
                 "window": window,

@@ -14,7 +14,7 @@ does the tutorial with CIFAR-10 (the last line), which does not say how long an 
 
 import re
 
-from stepglass.logs.formats.running_mean import MeanOfEpoch, digits_of
+from stepglass.logs.formats.running_mean import MeanOfEpoch, Times, digits_of
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
@@ -110,7 +110,7 @@ class PytorchExamples:
     def _mean_times(self, record: Record, meters: dict[str, re.Match[str]]) -> Record:
         """The times since the line before, by the means of the epoch in brackets."""
         named = {key: number(meters[key]["mean"]) for key in ("time", "data") if key in meters}
-        means = {key: mean for key, mean in named.items() if mean is not None}
+        means: Times = {key: mean for key, mean in named.items() if mean is not None}
         if "time" not in means:
             return {}
         digits = digits_of(meters["time"]["mean"])

@@ -48,9 +48,7 @@ class MeanOfLast:
         self._last = -1  # the newest step
         self._pieces: list[tuple[int, Times]] = []  # first step and sums, one after another
 
-    def since_line_before(
-        self, epoch: object, step: int, means: Times
-    ) -> tuple[Times, int] | None:
+    def since_line_before(self, epoch: object, step: int, means: Times) -> tuple[Times, int] | None:
         """The means of the steps since the line before, and their number. None if they overlap
         with steps whose own times are not known. Steps are counted from 0 in each epoch."""
         if epoch != self._epoch or step <= self._last:
