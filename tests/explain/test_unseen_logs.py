@@ -119,3 +119,20 @@ def test_an_evaluation_that_every_mean_includes_is_said_to_be_included():
     bar = "1490/1490 - {}s - loss: 1.9e-05 - val_loss: 2.0e-05 - {}s/epoch - 71ms/step"
     lines = [line for n in (12, 13, 14) for line in (f"Epoch {n}/200", bar.format(106, 106))]
     assert "A step takes 71.14 ms on average, everything else included." in shown(*lines)
+
+
+def test_a_stall_with_more_memory_has_that_as_its_likely_reason():
+    line = "Iter {}: Train loss 2.5, Learning Rate 1.0e-05, It/sec {}, Tokens/sec {}, Trained Tokens 8557, Peak {} GB"
+    rows = [(n, 0.16, 280, 58.9) for n in range(10, 60, 10)] + [(60, 0.016, 28, 65.0)]
+    said = shown(
+        *(line.format(*row) for row in [*rows, (70, 0.16, 280, 65.0), (80, 0.16, 280, 65.0)])
+    )
+    assert "stalled" in said
+    assert "Its memory is higher than before" in said
+    assert "no reason" not in said
+
+
+def test_an_excerpt_does_not_say_where_its_process_began():
+    line = "[04/14 09:05:{:02d}] d2.utils.events INFO:  eta: 0:11:54  iter: {}  total_loss: 9.2  time: 0.8120  data_time: 0.0001  lr: 0.001  max_mem: 28515M"
+    said = shown(*(line.format(10 + 16 * n, 119 + 20 * n) for n in range(3)))
+    assert "100 to 159" in said

@@ -325,6 +325,12 @@ def test_an_estimator_prints_the_seconds_since_its_last_line():
     assert [save.iter for save in log.segments[0].saves] == [150]
 
 
+def test_keras_prints_milliseconds_of_a_short_epoch():
+    bar = "128/128 - 0s - loss: 2.{} - accuracy: 0.15 - 358ms/epoch - 3ms/step"
+    log = read("Epoch 2/9", bar.format(9), "Epoch 3/9", bar.format(8))
+    assert column(log, "time_ms") == [pytest.approx(358 / 128, abs=0.001)] * 2
+
+
 def test_the_imagenet_example_tells_all_its_time_in_the_means_in_brackets():
     line = "Epoch: [{}][{:>3d}/500]\tTime  {} ( {})\tData  0.010 ( {})\tLoss {} (7.0e+00)\tAcc@1   0.5 (  0.1)"
     log = read(

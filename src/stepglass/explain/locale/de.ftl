@@ -557,10 +557,14 @@ rule-contradiction-text = { $variant ->
 rule-unexplained-stall-title = { $place ->
     [window] Die { $window } Iterationen bis iter { $iter } hingen { $excess_ms } lang{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , und das Log zeigt keinen Grund
       }
    *[other] iter { $iter } hing { $excess_ms } lang{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , und das Log zeigt keinen Grund
       }
   }

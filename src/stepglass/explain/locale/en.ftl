@@ -505,10 +505,14 @@ rule-contradiction-text = { $variant ->
 rule-unexplained-stall-title = { $place ->
     [window] The { $window } iterations up to iter { $iter } stalled for { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , and the log shows no reason
       }
    *[other] iter { $iter } stalled for { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , and the log shows no reason
       }
   }

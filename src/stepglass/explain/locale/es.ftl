@@ -553,10 +553,14 @@ rule-contradiction-text = { $variant ->
 rule-unexplained-stall-title = { $place ->
     [window] Las { $window } iteraciones hasta iter { $iter } tuvieron una pausa de { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , y el log no muestra la causa
       }
    *[other] iter { $iter } tuvo una pausa de { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , y el log no muestra la causa
       }
   }

@@ -545,10 +545,14 @@ rule-contradiction-text = { $variant ->
 rule-unexplained-stall-title = { $place ->
     [window] Les { $window } itérations jusqu'à iter { $iter } sont restées bloquées { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , sans raison visible dans le log
       }
    *[other] iter { $iter } est restée bloquée { $excess_ms }{ $variant ->
         [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
        *[other] , sans raison visible dans le log
       }
   }

@@ -1,7 +1,7 @@
 """Slow iterations that no evaluation, checkpoint or start-up explains."""
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.iteration_times import log_interval
+from stepglass.explain.iteration_times import log_interval, rows_after
 from stepglass.explain.rules.citing import window_at
 from stepglass.explain.rules.stall_pattern import (
     Stall,
@@ -17,6 +17,7 @@ from stepglass.explain.rules.stall_pattern import (
 from stepglass.explain.study import Part
 
 A_PAUSE_MS = 60_000.0  # so long that the computer may have slept
+RARE = 0.5  # of the lines
 MORE_MEMORY = 1.02  # times the memory before
 
 
@@ -39,7 +40,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
     return [
         Finding(
             "unexplained-stall",
-            "supported" if cause == "boundary" else "established",
+            "supported" if cause in ("boundary", "memory") else "established",
             "note" if is_below(part, total_ms, 0.02) else "advice",
             {
                 "count": number_of_stalls(stalls),
@@ -82,7 +83,10 @@ def _cause(part: Part, stall: Stall) -> str:
     if any(e.name == "recompile" for e in events):
         return "recompile"
     noted = [e.line for e in part.segment.evals] + [s.line for s in part.segment.saves]
-    if not part.format.time_holds_eval and any(before < line <= lines[last] for line in noted):
+    # Where every other line has one before it, it means nothing.
+    is_rare = bool(noted) and rows_after(part.segment, noted).mean() <= RARE
+    is_next = any(before < line <= lines[last] for line in noted)
+    if is_rare and is_next and not part.format.time_holds_eval:
         return "boundary"
     memory = part.column("memory_bytes")
     if first and memory[last] > MORE_MEMORY * memory[first - 1]:

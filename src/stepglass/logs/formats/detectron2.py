@@ -38,6 +38,7 @@ class Detectron2:
     def __init__(self) -> None:
         self._iter: int | None = None
         self._start = 0  # the process's first iteration
+        self._has_start = False
         self._is_lost = False  # it is not known since when the mean is
         self._means = MeanOfEpoch()
         self._task = ""
@@ -51,6 +52,7 @@ class Detectron2:
             return self._iteration(int(found[1]), said)
         if "Starting training from" in text and (found := STARTING.search(text)):
             self._start, self._is_lost, self.has_taken = int(found[1]), False, True
+            self._has_start = True
             return []
         if "copypaste: " in text and (found := COPYPASTE.search(text)):
             return self._evaluation(found[1])
@@ -78,7 +80,9 @@ class Detectron2:
             if own is not None and not LEAST < own[0]["time"] / max(time, 1e-9) < MOST:
                 self._is_lost = own[1] < count  # the process began anew, and no line says where
             if own is not None and not self._is_lost:
-                record["time_ms"], record["window"] = 1000 * own[0]["time"], own[1]
+                record["time_ms"] = 1000 * own[0]["time"]
+                # An excerpt does not say where its process began.
+                record |= {"window": own[1]} if own[1] < count or self._has_start else {}
         return [record]
 
     def _evaluation(self, rest: str) -> list[Record]:

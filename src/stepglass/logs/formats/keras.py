@@ -21,6 +21,7 @@ BAR = re.compile(
     r"(?:(?P<n>\d{1,12})/(?P<total>\d{1,12})\s+(?:\[[=>.]{2,100}\]|[━╸─╺ ]{2,200})?\s*|^)(?:- )?"
     r"(?P<eta>ETA: )?(?:(?P<s>\d{1,9})s|\d{1,3}(?::\d\d){1,2})(?P<rest>(?: -)? \S.{0,4000})?$"
 )
+PER_EPOCH = re.compile(r"(?<![\w.])(\d{1,9})ms/epoch")
 PER_STEP = re.compile(r"(?<![\w.])(\d{1,9})(us|ms|s)/(step|sample)")
 PAIR = re.compile(rf"(?<=- )([A-Za-z][\w./ -]{{0,80}}?): ({NUMBER})(?=$| )")
 SAVING = re.compile(r"Epoch \d{1,9}: .{0,500}?saving model to ")
@@ -130,7 +131,9 @@ class Keras:
         record["max_iters"] = self._num_epochs * total if self._num_epochs else None
         record["window"] = max(steps, 1)
         # Both are rounded to whole units. The larger number is the more precise one.
-        if has_ended and seconds > int(per_step[1]):
+        if per_epoch := PER_EPOCH.search(found["rest"] or ""):  # more precise than whole seconds
+            record["time_ms"] = int(per_epoch[1]) / max(steps, 1)
+        elif has_ended and seconds > int(per_step[1]):
             record["time_ms"] = 1000.0 * seconds / max(steps, 1)
         elif int(per_step[1]):
             record["time_ms"] = int(per_step[1]) * UNIT_MS[per_step[2]]
