@@ -136,3 +136,13 @@ def test_an_excerpt_does_not_say_where_its_process_began():
     line = "[04/14 09:05:{:02d}] d2.utils.events INFO:  eta: 0:11:54  iter: {}  total_loss: 9.2  time: 0.8120  data_time: 0.0001  lr: 0.001  max_mem: 28515M"
     said = shown(*(line.format(10 + 16 * n, 119 + 20 * n) for n in range(3)))
     assert "100 to 159" in said
+
+
+def test_a_few_bars_tell_a_mean_and_not_a_step():
+    bars = (
+        "16%|█▋   | 1024/6400 [1:14:23<1:13:02,  1.23it/s]",
+        "16%|█▋   | 1044/6400 [1:16:09<1:07:04,  1.33it/s]",
+    )
+    said = shown(*bars)
+    assert "test.log: progress-bar" in said
+    assert "A step takes 5.30 s on average by the progress bar's elapsed time." in said

@@ -56,6 +56,7 @@ BLOCK = re.compile(r"\*{3,} (train|eval) metrics \*{3,}$")
 METRIC = re.compile(r"^(\w{1,100})\s*=\s*(\S{1,100})$")
 LEAST_SPAN_S = 20.0  # a bar shows whole seconds: too coarse for less
 MOST_BARS = 2000
+FEW_BARS = 5
 
 PROGRESS_BAR = LogFormat(
     "progress-bar", limits=("format-lightning", "next-line"), times_everything=True
@@ -127,7 +128,8 @@ class HFTrainer:
         for step, elapsed in steps.items():
             record = {"kind": "iter", "iter": step, "loss": None, "elapsed_s": elapsed}
             if self.format is PROGRESS_BAR:
-                record["is_clock_only"] = True
+                # A few bars do not show which of their spans are ordinary.
+                record["is_clock_only"] = len(steps) <= FEW_BARS
                 if len(steps) == 1 and elapsed >= LEAST_SPAN_S:
                     record |= {"time_ms": 1000 * elapsed / step, "window": step}
             result.append(record)
