@@ -82,7 +82,7 @@ answer-run-mean = { $counts ->
     [epochs] Eine Epoche dauert im Mittel { $mean_ms }, alles eingerechnet.
    *[other] Ein Schritt dauert im Mittel { $mean_ms }, alles andere eingerechnet.
   }
-answer-no-step = Wie lange ein Schritt dauert, sagt keine der verstandenen Zeilen.
+answer-no-step = Wie lange ein Schritt dauert, sagt keine der erkannten Zeilen.
 answer-see = Was zu tun ist, steht unten.
 answer-keep = In diesem Log spricht nichts für eine Änderung.
 ends-with = endete mit einem Fehler (Zeile { $line }): { $detail }

@@ -78,7 +78,7 @@ answer-run-mean = { $counts ->
     [epochs] Una época tarda { $mean_ms } en promedio, todo incluido.
    *[other] Un paso tarda { $mean_ms } en promedio, todo incluido.
   }
-answer-no-step = Ninguna de las líneas entendidas dice cuánto tarda un paso.
+answer-no-step = Ninguna de las líneas reconocidas dice cuánto tarda un paso.
 answer-see = Más abajo se explica qué hacer.
 answer-keep = Este log no muestra nada que cambiar.
 ends-with = terminó con un error (línea { $line }): { $detail }

@@ -70,7 +70,7 @@ answer-run-mean = { $counts ->
     [epochs] Une époque prend { $mean_ms } en moyenne, tout compris.
    *[other] Un step prend { $mean_ms } en moyenne, tout compris.
   }
-answer-no-step = Aucune des lignes comprises ne dit combien de temps prend un step.
+answer-no-step = Aucune des lignes reconnues ne dit combien de temps prend un step.
 answer-see = Que faire : voir ci-dessous.
 answer-keep = Ce log ne montre rien à changer.
 ends-with = terminé par une erreur (ligne { $line }) : { $detail }
