@@ -889,7 +889,7 @@ def test_nemo_repeats_a_validation_loss_that_counts_once():
     reader = NeMo()
     line = OWN[NeMo][0]
     evaluation, record = reader.read(line)
-    assert holds(evaluation, kind="eval", iter=120, val_loss=4.106)
+    assert holds(evaluation, kind="eval", iter=None, val_loss=4.106)  # of an earlier step
     assert holds(
         record,
         kind="iter",

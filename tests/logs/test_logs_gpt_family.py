@@ -771,7 +771,7 @@ def test_llmc_reads_checkpoint_and_end() -> None:
 
 def test_litgpt_reads_the_present_generation() -> None:
     assert LitGPT().read(LINES["litgpt"][0]) == [
-        {"kind": "eval", "iter": 3050700, "val_loss": 2.861},
+        {"kind": "eval", "iter": None, "val_loss": 2.861},  # of an earlier iteration
         {
             "kind": "iter",
             "iter": 3050700,

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from stepglass.explain.iteration_times import windows_of
 from stepglass.logs import detect
 from stepglass.logs.log import Log
 
@@ -142,7 +143,9 @@ def test_openpcdet_has_its_own_count_and_clock():
         "[02:22/1:01:18]  Acc_iter 350         Data time: 0.01(0.03)  Forward time: 0.38(0.41)  Batch time: 0.39(0.44)",
     )
     assert column(log, "iter") == [301, 350]
-    assert column(log, "time_ms") == [2000, 390]
+    # The mean in brackets, of 50 steps with the first: 49 steps took 20 s.
+    assert column(log, "time_ms") == [2000, pytest.approx(20_000 / 49, abs=0.01)]
+    assert column(log, "window") == [1, 49]
     last = log.segments[0].last_elapsed
     assert last is not None
     assert last.ms == 142_000
@@ -235,7 +238,7 @@ def test_mmcv_prints_means_since_the_line_before():
         "2022-03-04 11:01:30,123 - mmseg - INFO - Iter(val) [100]\tmIoU: 0.2500, mAcc: 0.5",
     )
     assert (log.format.name, column(log, "loss")) == ("mmengine", [1.9, 1.5])
-    assert column(log, "window") == [50, 50]
+    assert windows_of(log.segments[0]).tolist() == [50, 50]
     assert evals(log) == [(100, None, {"mIoU": 0.25, "mAcc": 0.5})]
 
 
@@ -322,18 +325,26 @@ def test_an_estimator_prints_the_seconds_since_its_last_line():
     assert [save.iter for save in log.segments[0].saves] == [150]
 
 
-def test_the_imagenet_example_prints_its_own_time_before_the_mean():
-    line = "Epoch: [{}][{:>3d}/500]\tTime  {} ( 0.900)\tData  0.010 ( 0.200)\tLoss {} (7.0e+00)\tAcc@1   0.5 (  0.1)"
+def test_keras_prints_milliseconds_of_a_short_epoch():
+    bar = "128/128 - 0s - loss: 2.{} - accuracy: 0.15 - 358ms/epoch - 3ms/step"
+    log = read("Epoch 2/9", bar.format(9), "Epoch 3/9", bar.format(8))
+    assert column(log, "time_ms") == [pytest.approx(358 / 128, abs=0.001)] * 2
+
+
+def test_the_imagenet_example_tells_all_its_time_in_the_means_in_brackets():
+    line = "Epoch: [{}][{:>3d}/500]\tTime  {} ( {})\tData  0.010 ( {})\tLoss {} (7.0e+00)\tAcc@1   0.5 (  0.1)"
     log = read(
-        line.format(0, 0, "4.500", "7.0e+00"),
-        line.format(0, 100, "0.250", "6.5e+00"),
+        line.format(0, 0, "4.500", "4.500", "4.000", "7.0e+00"),
+        line.format(0, 100, "0.250", "0.900", "0.600", "6.5e+00"),
         "Test: [ 0/98]\tTime  2.1 ( 2.1)\tLoss 5.0e+00 (5.0e+00)\tAcc@1  10.0 ( 10.0)",
         " * Acc@1 10.250 Acc@5 25.500",
-        line.format(1, 0, "2.500", "6.0e+00"),
+        line.format(1, 0, "2.500", "2.500", "2.000", "6.0e+00"),
     )
     assert (log.format.name, len(log.segments)) == ("pytorch-examples", 1)
     assert column(log, "iter") == [0, 100, 500]
-    assert column(log, "time_ms") == [4500, 250, 2500]
+    assert column(log, "time_ms") == pytest.approx([4500, (90.9 - 4.5) * 10, 2500])
+    assert column(log, "data_ms") == pytest.approx([4000, (60.6 - 4.0) * 10, 2000])
+    assert column(log, "window") == [1, 100, 1]
     assert evals(log) == [(100, None, {"acc1": 10.25, "acc5": 25.5})]
 
 

@@ -70,12 +70,16 @@ def has_holes(segment: Segment) -> bool:
     return float(gaps[-1]) > 5 * max(usual, 1.0)
 
 
-def typical(values: Column) -> float:
-    """The median. If there are only a few very different times, the lower of the two middle ones,
-    because people often paste just the slow lines of a log."""
-    few = np.sort(values)
-    low, high = float(few[(len(few) - 1) // 2]), float(few[len(few) // 2])
-    return low if len(few) <= FEW and high > SLOW * low else (low + high) / 2
+def typical(values: Column, weights: Column) -> float:
+    """The median iteration; a value is the mean of as many as its weight. If there are only a few
+    very different times, the lower of the two middle ones, because people often paste just the slow
+    lines of a log."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    half = sums[-1] / 2
+    low = float(values[order[np.searchsorted(sums, half * (1 - 1e-9))]])
+    high = float(values[order[np.searchsorted(sums, half * (1 + 1e-9))]])
+    return low if len(values) <= FEW and high > SLOW * low else (low + high) / 2
 
 
 def normal_near(times: Column, ordinary: Mask, rows: Rows, otherwise: Column) -> Column:

@@ -16,6 +16,7 @@ from stepglass.explain.boundary_split import (
     read_printed,
     split_boundaries,
 )
+from stepglass.explain.data_waits import rows_that_wait
 from stepglass.explain.inferred_evals import inferred_evals
 from stepglass.explain.iteration_times import (
     SLOW,
@@ -73,6 +74,10 @@ def reconstruct(
     timing.ordinary = kinds.ordinary
     local = _find_normal(timing, kinds, normal_ms)
     if local is None:
+        means = kinds.has_time & ((kinds.iters_each > 1) | (log.format.counts == "epochs"))
+        if means.any():
+            weights = kinds.iters_each[means]
+            timing.lone_mean_ms = float(np.average(timing.times[means], weights=weights))
         read_printed(timing, segment)
         return timing
     _find_spikes(timing, segment, kinds, local, starts)
@@ -137,10 +142,10 @@ def _find_normal(timing: Timing, kinds: RowKinds, normal_ms: float | None) -> Co
     """Set the normal time. Return the local normal time of each row, or None if unknown."""
     if kinds.ordinary.any():
         values = timing.times[kinds.ordinary]
-        timing.normal_ms = typical(values)
+        timing.normal_ms = typical(values, kinds.iters_each[kinds.ordinary])
         near = values[values < 2 * SLOW * timing.normal_ms]  # leave out stalls
         timing.sigma_ms = 1.4826 * median(np.abs(near - timing.normal_ms))
-        return _local_normal(timing.times, kinds.ordinary)
+        return _local_normal(timing.times, kinds)
     if normal_ms is not None and kinds.has_time.any():
         timing.normal_ms, timing.sigma_ms = normal_ms, 0.0
         return np.full(len(timing.times), normal_ms)
@@ -156,11 +161,15 @@ def _find_spikes(
     excess = (timing.times - local) * kinds.iters_each
     floor = SIGMAS * (timing.sigma_ms or 0.0)
     is_slow = kinds.has_time & (timing.times >= SLOW * local) & (excess > floor)
+    is_waiting = is_slow & ~kinds.at_boundary & rows_that_wait(segment, timing.times, local)
+    # Where the evaluation falls between two steps, the wait for the next batch includes it.
+    is_late = is_waiting & rows_after(segment, [e.line for e in segment.evals])
+    kinds.at_eval, kinds.at_boundary = kinds.at_eval | is_late, kinds.at_boundary | is_late
     is_off_boundary = is_slow & ~kinds.at_boundary
     at_start = _warm_up_rows(iters, is_off_boundary, kinds.is_first, starts)
-    stall = is_off_boundary & ~at_start & ~kinds.is_explained
+    stall = is_off_boundary & ~at_start & ~kinds.is_explained & ~is_waiting
     stall &= ~_slow_updates(segment, timing.times)
-    timing.ordinary = kinds.ordinary & ~stall & ~at_start
+    timing.ordinary = kinds.ordinary & ~stall & ~at_start & ~is_late
     rows = np.flatnonzero(is_slow & (kinds.at_boundary | stall | at_start))
     boundaries = np.flatnonzero(kinds.at_boundary & kinds.has_time)
     near = normal_near(timing.times, timing.ordinary, boundaries, otherwise=local)
@@ -188,11 +197,11 @@ def _before_nan(segment: Segment, iters: Column) -> Mask:
     return before if before.sum() >= 2 else np.ones(len(iters), bool)
 
 
-def _local_normal(times: Column, ordinary: Mask) -> Column:
+def _local_normal(times: Column, kinds: RowKinds) -> Column:
     """The time of ordinary iterations near each row, because a run may slow down over hours."""
-    rows = np.flatnonzero(ordinary)
+    rows = np.flatnonzero(kinds.ordinary)
     if len(rows) <= 2 * NEIGHBOURS:
-        return np.full(len(times), typical(times[rows]))
+        return np.full(len(times), typical(times[rows], kinds.iters_each[rows]))
     whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few rows use the block before them
     parts = rows[:whole].reshape(-1, NEIGHBOURS)
     middles = medians(times[parts])

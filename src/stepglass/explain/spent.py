@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepglass.explain.data_waits import mean_wait_ms
 from stepglass.explain.iteration_times import (
     has_holes,
     has_process_start,
@@ -73,8 +74,9 @@ def ledger_of(log: Log, segment: Segment, timing: Timing) -> Ledger | None:
     if known.total_ms - given > AGREES * total.ms:
         return _sum_of_parts(known)  # the printed times exceed the total
     phases = dict(known.phases)
-    phases["step"] -= given  # the time of unprinted iterations is only an estimate
-    phases["unattributed"] = max(0.0, total.ms - known.total_ms + given)
+    # The time of unprinted iterations is only an estimate; the rest of the surplus is rounding.
+    phases["step"] -= min(surplus, phases["step"])
+    phases["unattributed"] = max(0.0, total.ms - known.total_ms + surplus)
     is_rounding = phases["unattributed"] < (AGREES - 1) * total.ms
     if is_rounding or total.covers == "steps":  # such a clock runs during steps only
         phases["step"] += phases.pop("unattributed")
@@ -116,7 +118,7 @@ def _stated_total(log: Log, segment: Segment) -> Total | None:
             return Total("wall-clock", "run", float(stated))
     if segment.first_stamp is not None and segment.last_stamp is not None:
         span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
-        if span > 0:
+        if span > 0 and segment.last_stamp > segment.first_stamp:
             return Total("timestamps", "loop", span)
     return _by_own_clock(log, segment)
 
@@ -175,7 +177,7 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
         # The mean, not the median: where times scatter, the unprinted ones do too.
         usual = timing.times[timing.ordinary]
         mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
-        estimated_ms = max(0, timing.num_iters - num_iters) * mean_ms
+        estimated_ms = max(0, _num_iters(segment, timing) - num_iters) * mean_ms
         phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
     else:
         steps = np.diff(table.column("iter"), prepend=np.nan)
@@ -196,11 +198,19 @@ def covered(segment: Segment) -> tuple[float, int]:
     return sum_ms, num_iters
 
 
+def _num_iters(segment: Segment, timing: Timing) -> int:
+    """The iterations that a ledger is about: from the first that the first line's mean includes."""
+    windows, times = windows_of(segment), segment.table.column("time_ms")
+    has_mean = len(windows) > 0 and bool(np.isfinite(times[0]))
+    return (timing.num_iters or 0) + (round(windows[0]) - 1 if has_mean else 0)
+
+
 def _add_data_waits(phases: dict[str, float], log: Log, segment: Segment, timing: Timing) -> None:
-    data = segment.table.column("data_ms")
-    if not np.isfinite(data).any() or not timing.num_iters:
+    # The wait of a slow line is part of its extra time, which has a cause of its own.
+    mean_ms = mean_wait_ms(segment, {spike.line for spike in timing.spikes})
+    if mean_ms is None or not timing.num_iters:
         return
-    waits = float(np.nanmean(data)) * max(timing.num_iters, 1)
+    waits = mean_ms * max(_num_iters(segment, timing), 1)
     if not log.format.time_holds_data:
         phases["data"] = waits
     elif waits < phases.get("step", 0.0):

@@ -71,6 +71,7 @@ class Timing:
     times: Column = field(default_factory=lambda: np.zeros(0))
     stamped_ms: float | None = None  # an ordinary iteration, from timestamps
     mean_ms: float | None = None  # per iteration by the trainer's clock, with all that it includes
+    lone_mean_ms: float | None = None  # per iteration, if no line is without start-up or evaluation
     num_iters: int | None = None  # iterations from the first printed to the last
     ledger: Ledger | None = None
 

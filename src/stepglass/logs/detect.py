@@ -11,7 +11,7 @@ To add a format, write a reader in `formats` and add its name to `OTHERS`.
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stepglass.errors import LogError
 from stepglass.logs.bulk import nanogpt_lines, run_log_lines
@@ -107,6 +107,7 @@ class Intake:
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
         self._reader = reader  # None until the format is detected
+        self._holder: Any = None  # the reader, if it holds records back until a later line
         self._stamps = Stamps()
         self._has_training = False  # one of the candidates has read a step or an evaluation
         self._guide: Guide | None = None  # watches as long as none has
@@ -165,7 +166,7 @@ class Intake:
         assert self._reader is not None
         flush = getattr(self._reader, "flush", None)
         for record in flush() if flush else []:
-            self._log.add(record, self._log.num_lines, None)
+            self._log.add(record, record.get("line", self._log.num_lines), None)
         self._set_format()
         return self._log
 
@@ -248,10 +249,11 @@ class Intake:
             from stepglass.logs.formats.general import General  # noqa: PLC0415
 
             self._reader = General(plan)
+        self._holder = self._reader if hasattr(self._reader, "line") else None
         waiting, self._waiting, self._guide = self._waiting, [], None
         for line_number, line in waiting:
             self._read_line(line_number, line)
-        if plan is None and not self._has_training:  # keep what the refusal will say
+        if not self._has_training:  # keep what the refusal will say
             trainer = likely_trainer(text for _, line in waiting for text in line_pieces(line))
             self._log.add({"kind": "start", "looks_like": trainer}, self._log.num_lines, None)
 
@@ -261,12 +263,14 @@ class Intake:
         for text in line_pieces(line):
             if not text:
                 continue
+            if self._holder is not None:
+                self._holder.line = number
             records = self._reader.read(text) or _records_of_any_log(text)
             is_understood |= bool(records) or getattr(self._reader, "has_taken", False)
             if records:
                 when = self._stamp(text, records)
                 for record in records:
-                    self._log.add(record, number, when)
+                    self._log.add(record, record.get("line", number), when)
         self._log.num_understood += is_understood
 
     def _read_block(self, quick: nanogpt_lines.LineBlock) -> None:

@@ -48,7 +48,7 @@ FACTOR = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 TRACEBACK = re.compile(r"^[^\"'(]*Traceback \(most recent call last\):?$")
 # The name of a raised error starts the line, or follows the prefix of a launcher.
 ERROR = re.compile(
-    r"(?:^|[\]:|]\s+|\]:)((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception)|(?<=exc\.)[A-Z]\w*))"
+    r"(?:^|[\]:|]\s+|\]:)((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception)|Exception|(?<=exc\.)[A-Z]\w*))"
     r"(?:$|:$|:\s+(?!(?:[Ii]f|[Ww]hen|[Rr]aised)\b)\S)"
 )
 INTERRUPT = re.compile(

@@ -108,6 +108,8 @@ def clean(text: str) -> str:
         text = text.replace("\\|", "|")  # Markdown writes bars in tables so
     if ">" in text[:8]:
         text = QUOTES.sub("", text)
+    if "`" in (text[:1], text[-1:]) or text.endswith("` "):
+        text = text.strip("` ")  # Markdown's mark for code
     if "]<std" in text:
         text = LAUNCHER.sub("", text)
     return text.strip()

@@ -201,7 +201,7 @@ class Log:
             segment.config_lines["max_iters"] = segment.config_lines.get("max_iters", line)
         row = {name: record.get(name) for name in COLUMNS if name in record}
         row["explained"] = self._note_printed(segment, iteration)
-        if record.get("time_ms") is None:
+        if record.get("time_ms") is None and not record.get("is_clock_only"):
             row["time_ms"], span = time_from_progress(record, segment, iteration)
             window = span or window
         row["window"] = window

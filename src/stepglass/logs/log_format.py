@@ -34,6 +34,7 @@ class LogFormat:
     elapsed_excludes: tuple[str, ...] = ()  # phases during which that clock stands still
     is_general: bool = False  # columns were guessed: nothing is more than `supported`
     hides_nan_loss: bool = False  # a NaN loss is replaced by an average
+    counts: str = "steps"  # what an iteration is: steps, epochs or micro-batches
 
     # -- what the trainer does
     has_nanogpt_settings: bool = False  # settings have the same names as in nanoGPT

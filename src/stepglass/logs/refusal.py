@@ -23,18 +23,33 @@ SIGNATURES = (
         "Hugging Face",
     ),
     (re.compile(r"\b(?:pytorch_)?lightning\b|LOCAL_RANK: \d+ - CUDA_VISIBLE_DEVICES"), "Lightning"),
-    (re.compile(r"\bfairseq(?:_cli|\.tasks|\.trainer)?\b"), "fairseq"),
+    (
+        re.compile(r"\bfairseq(?:_cli|\.tasks|\.trainer)?\b|valid on '\w+' subset"),
+        "fairseq",
+    ),
+    (re.compile(r"\bkaldi\b|\bsteps/nnet\d?/|\(nnet\d?-[\w-]+[:\[]"), "Kaldi"),
+    (re.compile(r"\bsolver\.cpp:\d+\]"), "Caffe"),
     (re.compile(r"\bNeMo (?:[IWE]|Experiment)|\bnemo_logging\b"), "NeMo"),
     (re.compile(r"\bmegatron\b|> building train, validation"), "Megatron"),
     (re.compile(r"\[deepspeed\b|\bDeepSpeed\b|\bdeepspeed\.runtime\b"), "DeepSpeed"),
     (re.compile(r"\btorchtitan\b"), "torchtitan"),
     (re.compile(r"\bnanotron\b"), "nanotron"),
     (re.compile(r"\blitgpt\b|\blit_gpt\b"), "litgpt"),
-    (re.compile(r"\bllm-?foundry\b|\bcomposer\.(?:trainer|utils|cli)\b"), "Composer"),
-    (re.compile(r"\bespnet\d?\b"), "ESPnet"),
+    (
+        re.compile(
+            r"\bllm-?foundry\b|\bcomposer\.(?:trainer|utils|cli)\b"
+            r"|\bTrain (?:loss|time|metrics|memory|throughput)/\w"
+        ),
+        "Composer",
+    ),
+    (re.compile(r"\bespnet\d?\b|\d+epoch(?::train:| results: )"), "ESPnet"),
     (re.compile(r"\bMaxText\b"), "MaxText"),
     (re.compile(r"\btimm\b"), "timm"),
     (re.compile(r"tokens per iteration will be|number of parameters: \d[\d.]*M\b"), "nanoGPT"),
+)
+LAUNCHER = re.compile(
+    r"(?:[\w.]+\.)?(?:CalledProcessError|ChildFailedError|ProcessRaisedException"
+    r"|ProcessExitedException)\b"
 )
 FEWEST = 2  # lines with a signature: one may be a path or a word of the text
 KNOWN = "nanoGPT, llm.c, Hugging Face, Lightning, Megatron, Keras, timm, detectron2 and others"
@@ -64,7 +79,9 @@ def nothing_found(log: Log, name: str) -> str:
     if trainer:
         parts.append(f"it looks like a log of {trainer}, but has no line of a training step")
     if failures:
-        last = failures[-1]
+        # A launcher reports the failure of the process that it has started, after its own error.
+        own = [e for e in failures if not LAUNCHER.match(str(e.record.get("detail", "")))]
+        last = (own or failures)[-1]
         quote = str(last.record.get("detail", ""))[:LONGEST_QUOTE]
         parts.append(f"before any such line it ends with an error (line {last.line:,}): {quote}")
         parts.append("correct that first, then explain the log of the next run")

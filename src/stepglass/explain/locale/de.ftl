@@ -72,10 +72,17 @@ answer-note = Kein Problem gefunden. { $title }
 answer-fine = Kein Problem gefunden.
 answer-error = Problem: Der Lauf endete mit einem Fehler (Zeile { $line }): { $detail }
 answer-interrupted = Kein Problem gefunden; der Lauf wurde abgebrochen (Zeile { $line }).
-answer-step = Ein Trainingsschritt dauert { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Eine Epoche dauert { $normal_ms }.
+    [micro-batches] Eine Iteration dauert { $normal_ms }; ein Update besteht aus mehreren.
+   *[steps] Ein Trainingsschritt dauert { $normal_ms }.
+  }
 answer-mean = Ein Schritt dauert im Mittel { $mean_ms } (Uhr des Logs: { $clock }).
-answer-run-mean = Ein Schritt dauert im Mittel { $mean_ms }, alles andere eingerechnet.
-answer-no-step = Wie lange ein Schritt dauert, steht nicht im Log.
+answer-run-mean = { $counts ->
+    [epochs] Eine Epoche dauert im Mittel { $mean_ms }, alles eingerechnet.
+   *[other] Ein Schritt dauert im Mittel { $mean_ms }, alles andere eingerechnet.
+  }
+answer-no-step = Wie lange ein Schritt dauert, sagt keine der erkannten Zeilen.
 answer-see = Was zu tun ist, steht unten.
 answer-keep = In diesem Log spricht nichts für eine Änderung.
 ends-with = endete mit einem Fehler (Zeile { $line }): { $detail }
@@ -83,9 +90,18 @@ val-losses = { $figure ->
     [bpb] Validierung, Bits pro Byte
    *[loss] Validierungs-Loss
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] bester Wert { $best_loss } (step { $best_iter }, zugleich der letzte)
-   *[both] bester Wert { $best_loss } (step { $best_iter }), letzter { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] bester Wert { $best_loss } { $best_iter ->
+        [none] (zugleich der letzte)
+       *[other] (step { $best_iter }, zugleich der letzte)
+      }
+   *[both] bester Wert { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, letzter { $last_loss } (step { $last_iter })
   }
 loss-row = Loss
 time-row = Zeit
@@ -99,11 +115,14 @@ basis-printed = Summe der ausgegebenen Zeiten
 basis-estimated = geschätzt: Nicht ausgegebene Iterationen zählen als normale
 covers-run = ganzer Lauf
 covers-loop = Iterationen { $first } bis { $last }
+covers-loop-one = Iteration { $last }
 covers-loop-unnumbered = ausgegebene Iterationen
 covers-timed = Schritte und Evaluationen der Iterationen { $first } bis { $last }
+covers-timed-one = Schritt und Evaluation der Iteration { $last }
 covers-timed-unnumbered = ausgegebene Schritte und Evaluationen
-covers-steps = nur die Trainingsschritte { $first } bis { $last }; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
-covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
+covers-steps = nur die Trainingsschritte { $first } bis { $last }, ohne Evaluationen und Checkpoints
+covers-steps-one = nur der Trainingsschritt { $last }, ohne Evaluationen und Checkpoints
+covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte, ohne Evaluationen und Checkpoints
 clock-of-bar = verstrichene Zeit im Fortschrittsbalken
 clock-without = { $clock }, ohne { $phases }
 phase-step = Trainingsschritte
@@ -196,6 +215,7 @@ rule-mfu-echo-title = Der Einbruch der mfu ist nur die Nachwirkung einer langsam
 rule-mfu-echo-text = Die ausgegebene mfu ist ein gleitender Mittelwert: neun Zehntel alter Wert, ein Zehntel neuer. Die langsame Zeile von iter { $iter } hat sie von { $before_mfu } auf { $printed_mfu } gedrückt; es dauert rund zwanzig Zeilen, bis sie sich davon erholt. Aus den ausgegebenen Zeiten nachgerechnet, stimmt der Mittelwert mit allen { $replayed } ausgegebenen Werten überein. Die Geschwindigkeit selbst blieb gleich: eine mfu von { $clean_mfu }.
 
 rule-warm-up-title = { $variant ->
+    [several] Die ersten { $count } Iterationen enthalten die Anlaufzeit
     [window] Die ersten { $count } Iterationen enthalten die Anlaufzeit
    *[other] iter { $iter } enthält die Anlaufzeit
   }
@@ -204,11 +224,13 @@ rule-warm-up-text = { $variant ->
     [both] Die erste Iteration dauerte { $time_ms }: etwa { $warmup_ms } Anlaufzeit, { $eval_ms } Evaluation und ein Schritt von { $normal_ms }.
     [together] Die erste Iteration dauerte { $time_ms }: Anlaufzeit und Evaluation bei Iteration 0 zusammen. Wie lange eine Evaluation allein dauert, zeigt dieses Log auch später nicht; ein normaler Schritt dauert { $normal_ms }.
     [window] Sie dauerten im Mittel je { $time_ms }, spätere { $normal_ms }: insgesamt { $warmup_ms } Anlaufzeit.
+    [several] Sie dauerten bis zu { $time_ms }, spätere { $normal_ms }: insgesamt { $warmup_ms } Anlaufzeit.
     [line] Die erste Zeile zeigt { $time_ms }, spätere zeigen { $normal_ms }. Vermutlich enthält sie die Anlaufzeit.
    *[plain] Die erste Iteration dauerte { $time_ms }, spätere dauern { $normal_ms }.
   } In die Anlaufzeit fällt { $work ->
     [compile] vor allem das Kompilieren des Modells (torch.compile), danach kommen Speicher, Kernel und der erste Batch
     [any] alles, was nur einmal passiert: Modell kompilieren (falls es kompiliert wird), Speicher anfordern, Kernel laden, ersten Batch lesen
+    [data] alles, was nur einmal passiert. Hier war es vor allem das Warten auf Daten: Datensatz öffnen und erste Batches lesen
    *[first-use] alles, was nur einmal passiert: Speicher anfordern, Kernel laden, ersten Batch lesen
   }.
 
@@ -371,7 +393,7 @@ rule-nan-loss-title = { $variant ->
    *[other] Der Loss ist ab iter { $iter } NaN oder unendlich (Zeile { $line })
   }
 rule-nan-loss-text = { $variant ->
-    [eval] Der Trainings-Loss bleibt endlich, das Modell lernt also weiter. Der Fehler liegt in der Evaluation selbst: keine Batches oder keine gültigen Targets darin.
+    [eval] Der Trainings-Loss bleibt endlich, der Fehler liegt also vermutlich in der Evaluation selbst: keine Batches oder keine gültigen Targets darin.
    *[other] { $last_iter ->
         [none] Schon der erste ausgegebene Loss ist NaN oder unendlich.
        *[other] Der letzte endliche Loss war { $last_loss } bei iter { $last_iter }.
@@ -394,7 +416,7 @@ rule-nan-loss-text = { $variant ->
         [exploded] Der Loss war weit über seinen besten Wert gestiegen, bevor er NaN wurde: Die Lernrate ist zu hoch, oder das Gradient Clipping fehlt.
         [first] Bis dahin war noch nichts gelernt, an der Lernrate liegt es also nicht. Übliche Ursachen: NaN in den Daten oder in den geladenen Gewichten, Batches ohne gültiges Target, ein Überlauf in float16 oder ein fehlerhafter Kernel.
         [fp16] In float16 laufen große Werte über, in bfloat16 oder float32 nicht.
-       *[other] Übliche Ursachen: eine zu hohe Lernrate, ein Überlauf in float16 oder eine Token-ID außerhalb des Vokabulars.
+       *[other] Übliche Ursachen: eine zu hohe Lernrate, ein Überlauf in float16 oder ein Target außerhalb des gültigen Bereichs (bei Text: eine Token-ID außerhalb des Vokabulars).
       }{ $faster_percent ->
         [none] {""}
        *[other] {" "}Die Iterationen brauchen seitdem { $faster_percent } weniger Zeit: So sieht es aus, wenn der GradScaler jedes Update überspringt.
@@ -533,8 +555,18 @@ rule-contradiction-text = { $variant ->
   }
 
 rule-unexplained-stall-title = { $place ->
-    [window] Die { $window } Iterationen bis iter { $iter } hingen { $excess_ms } lang, und das Log zeigt keinen Grund
-   *[other] iter { $iter } hing { $excess_ms } lang, und das Log zeigt keinen Grund
+    [window] Die { $window } Iterationen bis iter { $iter } hingen { $excess_ms } lang{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , und das Log zeigt keinen Grund
+      }
+   *[other] iter { $iter } hing { $excess_ms } lang{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , und das Log zeigt keinen Grund
+      }
   }
 rule-unexplained-stall-text = { $place ->
     [window] Sie dauerten je { $time_ms } statt der üblichen { $normal_ms }.
@@ -546,6 +578,7 @@ rule-unexplained-stall-text = { $place ->
    *[other] {" "}Es gibt { $count } solche Hänger, zusammen { $total_ms }.
   } { $variant ->
     [recompile] Eine Zeile direkt davor meldet, dass Code neu kompiliert wurde.
+    [boundary] Direkt davor steht ein Checkpoint oder eine Evaluation im Log; das kann die Ursache sein. Dann lohnt ein Blick auf das Laufwerk, auf das geschrieben wird.
     [memory] Die Speicherbelegung ist dort höher als zuvor: Ist der Speicher des Geräts fast voll, dauert das Ein- und Auslagern von Daten so lange. Ein kleinerer Batch oder kürzere Sequenzen schaffen Klarheit.
     [pause] Mögliche Ursachen: ein Rechner im Ruhezustand, ein angehaltener Prozess, ein anderes Programm, eine volle oder langsame Festplatte. Welche es war, lässt das Log offen.
    *[plain] Mögliche Ursachen: ein anderes Programm, eine langsame Festplatte, knapper Speicher, erneutes Kompilieren für eine neue Tensorform. Welche es war, lässt das Log offen.

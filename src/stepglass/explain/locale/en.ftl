@@ -20,10 +20,17 @@ answer-note = No problem found. { $title }
 answer-fine = No problem found.
 answer-error = Problem: the run ended with an error (line { $line }): { $detail }
 answer-interrupted = No problem found; the run was interrupted (line { $line }).
-answer-step = A training step takes { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] An epoch takes { $normal_ms }.
+    [micro-batches] An iteration takes { $normal_ms }; an update consists of several.
+   *[steps] A training step takes { $normal_ms }.
+  }
 answer-mean = A step takes { $mean_ms } on average by { $clock }.
-answer-run-mean = A step takes { $mean_ms } on average, everything else included.
-answer-no-step = The log does not say how long a step takes.
+answer-run-mean = { $counts ->
+    [epochs] An epoch takes { $mean_ms } on average, everything included.
+   *[other] A step takes { $mean_ms } on average, everything else included.
+  }
+answer-no-step = No line that was understood says how long a step takes.
 answer-see = What to do is explained below.
 answer-keep = This log shows nothing to change.
 ends-with = ended with an error (line { $line }): { $detail }
@@ -31,9 +38,18 @@ val-losses = { $figure ->
     [bpb] validation, bits per byte
    *[loss] validation loss
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] best { $best_loss } (step { $best_iter }, the last)
-   *[both] best { $best_loss } (step { $best_iter }), last { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] best { $best_loss } { $best_iter ->
+        [none] (the last)
+       *[other] (step { $best_iter }, the last)
+      }
+   *[both] best { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, last { $last_loss } (step { $last_iter })
   }
 loss-row = loss
 time-row = time
@@ -47,11 +63,14 @@ basis-printed = the sum of the printed times
 basis-estimated = estimated: iterations that are not printed count as normal ones
 covers-run = the whole run
 covers-loop = iterations { $first } to { $last }
+covers-loop-one = iteration { $last }
 covers-loop-unnumbered = the printed iterations
 covers-timed = steps and evaluations of iterations { $first } to { $last }
+covers-timed-one = the step and the evaluation of iteration { $last }
 covers-timed-unnumbered = the printed steps and evaluations
-covers-steps = training steps { $first } to { $last } only; this log does not time evaluations and checkpoints
-covers-steps-unnumbered = the printed training steps only; this log does not time evaluations and checkpoints
+covers-steps = training steps { $first } to { $last } only; evaluations and checkpoints are not included
+covers-steps-one = training step { $last } only; evaluations and checkpoints are not included
+covers-steps-unnumbered = the printed training steps only; evaluations and checkpoints are not included
 clock-of-bar = the progress bar's elapsed time
 clock-without = { $clock }, which leaves out: { $phases }
 phase-step = training steps
@@ -144,6 +163,7 @@ rule-mfu-echo-title = The dip in mfu is an echo of one slow line, not a slowdown
 rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values. The speed itself did not change: { $clean_mfu }.
 
 rule-warm-up-title = { $variant ->
+    [several] The first { $count } iterations include the start-up
     [window] The first { $count } iterations include the start-up
    *[other] iter { $iter } includes the start-up
   }
@@ -152,11 +172,13 @@ rule-warm-up-text = { $variant ->
     [both] The first iteration took { $time_ms }: about { $warmup_ms } of start-up, { $eval_ms } of evaluation, and a step of { $normal_ms }.
     [together] The first iteration took { $time_ms }: the start-up and the evaluation at iteration 0, together. No later evaluation in this log shows what it costs alone; a normal step takes { $normal_ms }.
     [window] They took { $time_ms } each on average, later ones { $normal_ms }: { $warmup_ms } of start-up in all.
+    [several] They took up to { $time_ms }, later ones { $normal_ms }: { $warmup_ms } of start-up in all.
     [line] The first line shows { $time_ms }, later ones { $normal_ms }. It probably includes the start-up.
    *[plain] The first iteration took { $time_ms }, later ones take { $normal_ms }.
   } Start-up is { $work ->
     [compile] mostly the compilation of the model (torch.compile), then memory, kernels and the first batch
     [any] what happens once: compiling the model (if it is compiled), allocating memory, loading kernels, reading the first batch
+    [data] what happens once. Here it was mostly waiting for data: opening the dataset and reading the first batches
    *[first-use] what happens once: allocating memory, loading kernels, reading the first batch
   }.
 
@@ -319,7 +341,7 @@ rule-nan-loss-title = { $variant ->
    *[other] The loss is NaN or infinite from iter { $iter } on (line { $line })
   }
 rule-nan-loss-text = { $variant ->
-    [eval] The training loss stays finite, so the model still learns. The evaluation itself is at fault: no batches to score, or no valid targets in them.
+    [eval] The training loss stays finite, so the fault is probably in the evaluation itself: no batches to score, or no valid targets in them.
    *[other] { $last_iter ->
         [none] The first loss printed is already NaN or infinite.
        *[other] The last finite loss was { $last_loss } at iter { $last_iter }.
@@ -342,7 +364,7 @@ rule-nan-loss-text = { $variant ->
         [exploded] The loss had risen far above its best before it became NaN: the learning rate is too high, or gradients are not clipped.
         [first] Nothing had been learned yet, so it is not the learning rate. Usual causes: NaN in the data or in the loaded weights, batches without a valid target, float16 overflow, or a faulty kernel.
         [fp16] In float16 large values overflow; bfloat16 or float32 do not.
-       *[other] Usual causes: a learning rate too high, float16 overflow, or a token id outside the vocabulary.
+       *[other] Usual causes: a learning rate too high, float16 overflow, or a target outside the valid range (of text: a token id outside the vocabulary).
       }{ $faster_percent ->
         [none] {""}
        *[other] {" "}Iterations have taken { $faster_percent } less time since: that is how it looks when GradScaler skips every update.
@@ -481,8 +503,18 @@ rule-contradiction-text = { $variant ->
   }
 
 rule-unexplained-stall-title = { $place ->
-    [window] The { $window } iterations up to iter { $iter } stalled for { $excess_ms }, and the log shows no reason
-   *[other] iter { $iter } stalled for { $excess_ms }, and the log shows no reason
+    [window] The { $window } iterations up to iter { $iter } stalled for { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , and the log shows no reason
+      }
+   *[other] iter { $iter } stalled for { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , and the log shows no reason
+      }
   }
 rule-unexplained-stall-text = { $place ->
     [window] They took { $time_ms } each where { $normal_ms } is usual.
@@ -494,6 +526,7 @@ rule-unexplained-stall-text = { $place ->
    *[other] {" "}There are { $count } such stalls, { $total_ms } together.
   } { $variant ->
     [recompile] A line just before it says that code was compiled again.
+    [boundary] A checkpoint or an evaluation was logged just before, which may be the cause: look at the disk that it is written to.
     [memory] Its memory is higher than before: if the device's memory is nearly full, moving data in and out takes that long. A smaller batch or shorter sequences tell.
     [pause] Possible causes: the computer slept or the process was paused, another program, a full or slow disk. The log cannot tell them apart.
    *[plain] Possible causes: another program, a slow disk, memory running short, code compiled again for a new shape. The log cannot tell them apart.

@@ -68,10 +68,17 @@ answer-note = No se detectan problemas. { $title }
 answer-fine = No se detectan problemas.
 answer-error = Problema: la ejecución terminó con un error (línea { $line }): { $detail }
 answer-interrupted = No se detectan problemas; la ejecución se interrumpió (línea { $line }).
-answer-step = Un paso de entrenamiento tarda { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Una época tarda { $normal_ms }.
+    [micro-batches] Una iteración tarda { $normal_ms }; una actualización consta de varias.
+   *[steps] Un paso de entrenamiento tarda { $normal_ms }.
+  }
 answer-mean = Un paso tarda { $mean_ms } en promedio según { $clock }.
-answer-run-mean = Un paso tarda { $mean_ms } en promedio, todo incluido.
-answer-no-step = El log no dice cuánto tarda un paso.
+answer-run-mean = { $counts ->
+    [epochs] Una época tarda { $mean_ms } en promedio, todo incluido.
+   *[other] Un paso tarda { $mean_ms } en promedio, todo incluido.
+  }
+answer-no-step = Ninguna de las líneas reconocidas dice cuánto tarda un paso.
 answer-see = Más abajo se explica qué hacer.
 answer-keep = Este log no muestra nada que cambiar.
 ends-with = terminó con un error (línea { $line }): { $detail }
@@ -79,9 +86,18 @@ val-losses = { $figure ->
     [bpb] validación, bits por byte
    *[loss] pérdida de validación
   }: { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] mejor { $best_loss } (step { $best_iter }, la última)
-   *[both] mejor { $best_loss } (step { $best_iter }), última { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] mejor { $best_loss } { $best_iter ->
+        [none] (la última)
+       *[other] (step { $best_iter }, la última)
+      }
+   *[both] mejor { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, última { $last_loss } (step { $last_iter })
   }
 loss-row = pérdida
 time-row = tiempo
@@ -95,11 +111,14 @@ basis-printed = suma de los tiempos impresos
 basis-estimated = estimación: las iteraciones no impresas se cuentan como normales
 covers-run = la ejecución completa
 covers-loop = iteraciones { $first } a { $last }
+covers-loop-one = iteración { $last }
 covers-loop-unnumbered = las iteraciones impresas
 covers-timed = pasos y evaluaciones de las iteraciones { $first } a { $last }
+covers-timed-one = el paso y la evaluación de la iteración { $last }
 covers-timed-unnumbered = los pasos y las evaluaciones que se imprimen
-covers-steps = solo los pasos de entrenamiento { $first } a { $last }; este log no mide evaluaciones ni checkpoints
-covers-steps-unnumbered = solo los pasos de entrenamiento impresos; este log no mide evaluaciones ni checkpoints
+covers-steps = solo los pasos de entrenamiento { $first } a { $last }, sin evaluaciones ni checkpoints
+covers-steps-one = solo el paso de entrenamiento { $last }, sin evaluaciones ni checkpoints
+covers-steps-unnumbered = solo los pasos de entrenamiento impresos, sin evaluaciones ni checkpoints
 clock-of-bar = el tiempo transcurrido de la barra de progreso
 clock-without = { $clock }, que no incluye: { $phases }
 phase-step = pasos de entrenamiento
@@ -192,6 +211,7 @@ rule-mfu-echo-title = La caída del mfu es el eco de una sola línea lenta, no u
 rule-mfu-echo-text = El mfu impreso es una media móvil: nueve décimas partes del valor anterior y una décima parte del nuevo. La línea lenta de iter { $iter } lo hizo bajar del { $before_mfu } al { $printed_mfu }, y hacen falta unas veinte líneas para que se recupere. Recalcular la media con los tiempos impresos reproduce los { $replayed } valores impresos. La velocidad en sí no cambió: un mfu del { $clean_mfu }.
 
 rule-warm-up-title = { $variant ->
+    [several] Las primeras { $count } iteraciones incluyen el arranque
     [window] Las primeras { $count } iteraciones incluyen el arranque
    *[other] iter { $iter } incluye el arranque
   }
@@ -200,11 +220,13 @@ rule-warm-up-text = { $variant ->
     [both] La primera iteración tardó { $time_ms }: aprox. { $warmup_ms } de arranque, { $eval_ms } de evaluación y un paso de { $normal_ms }.
     [together] La primera iteración tardó { $time_ms }: el arranque y la evaluación de la iteración 0, juntos. Ninguna evaluación posterior de este log muestra lo que cuesta por separado; un paso normal tarda { $normal_ms }.
     [window] Tardaron { $time_ms } cada una en promedio; las siguientes, { $normal_ms }: { $warmup_ms } de arranque en total.
+    [several] Tardaron hasta { $time_ms }; las siguientes, { $normal_ms }: { $warmup_ms } de arranque en total.
     [line] La primera línea muestra { $time_ms }; las siguientes, { $normal_ms }. La primera probablemente incluye el arranque.
    *[plain] La primera iteración tardó { $time_ms }; las siguientes tardan { $normal_ms }.
   } El arranque es { $work ->
     [compile] sobre todo compilar el modelo (torch.compile) y, después, reservar memoria, cargar kernels y leer el primer batch
     [any] lo que ocurre una sola vez: compilar el modelo (si se compila), reservar memoria, cargar kernels y leer el primer batch
+    [data] lo que ocurre una sola vez. Aquí fue sobre todo espera de datos: abrir el dataset y leer los primeros batches
    *[first-use] lo que ocurre una sola vez: reservar memoria, cargar kernels y leer el primer batch
   }.
 
@@ -367,7 +389,7 @@ rule-nan-loss-title = { $variant ->
    *[other] La pérdida es NaN o infinita desde iter { $iter } (línea { $line })
   }
 rule-nan-loss-text = { $variant ->
-    [eval] La pérdida de entrenamiento sigue siendo finita, así que el modelo aún aprende. El fallo está en la propia evaluación: no hay batches que evaluar o no contienen ningún target válido.
+    [eval] La pérdida de entrenamiento sigue siendo finita, así que el fallo está probablemente en la propia evaluación: no hay batches que evaluar o no contienen ningún target válido.
    *[other] { $last_iter ->
         [none] La primera pérdida impresa ya es NaN o infinita.
        *[other] La última pérdida finita fue { $last_loss } en iter { $last_iter }.
@@ -390,7 +412,7 @@ rule-nan-loss-text = { $variant ->
         [exploded] La pérdida había subido muy por encima de su mínimo antes de llegar a NaN: la tasa de aprendizaje es demasiado alta o los gradientes no se recortan.
         [first] Aún no se había aprendido nada, así que la causa no es la tasa de aprendizaje. Causas habituales: NaN en los datos o en los pesos cargados, batches sin ningún target válido, desbordamiento en float16 o un kernel defectuoso.
         [fp16] En float16 los valores grandes se desbordan; en bfloat16 o float32, no.
-       *[other] Causas habituales: una tasa de aprendizaje demasiado alta, desbordamiento en float16 o un id de token fuera del vocabulario.
+       *[other] Causas habituales: una tasa de aprendizaje demasiado alta, desbordamiento en float16 o un target fuera del rango válido (en texto, un id de token fuera del vocabulario).
       }{ $faster_percent ->
         [none] {""}
        *[other] {" "}Desde entonces las iteraciones tardan un { $faster_percent } menos: es lo que se ve cuando GradScaler omite todas las actualizaciones.
@@ -529,8 +551,18 @@ rule-contradiction-text = { $variant ->
   }
 
 rule-unexplained-stall-title = { $place ->
-    [window] Las { $window } iteraciones hasta iter { $iter } tuvieron una pausa de { $excess_ms }, y el log no muestra la causa
-   *[other] iter { $iter } tuvo una pausa de { $excess_ms }, y el log no muestra la causa
+    [window] Las { $window } iteraciones hasta iter { $iter } tuvieron una pausa de { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , y el log no muestra la causa
+      }
+   *[other] iter { $iter } tuvo una pausa de { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , y el log no muestra la causa
+      }
   }
 rule-unexplained-stall-text = { $place ->
     [window] Tardaron { $time_ms } cada una cuando lo habitual es { $normal_ms }.
@@ -542,6 +574,7 @@ rule-unexplained-stall-text = { $place ->
    *[other] {" "}Hay { $count } pausas así, { $total_ms } en total.
   } { $variant ->
     [recompile] Justo antes, una línea indica que se recompiló código.
+    [boundary] Justo antes el log registra un checkpoint o una evaluación, que puede ser la causa: conviene revisar el disco en el que se escribe.
     [memory] El uso de memoria es mayor que antes: si la memoria del dispositivo está casi llena, sacar datos y volver a cargarlos lleva ese tiempo. Se comprueba con un batch más pequeño o secuencias más cortas.
     [pause] Causas posibles: la suspensión del equipo o del proceso, otro programa o un disco lleno o lento. El log no permite distinguirlas.
    *[plain] Causas posibles: otro programa, un disco lento, falta de memoria o una recompilación del código para un shape nuevo. El log no permite distinguirlas.

@@ -60,10 +60,17 @@ answer-note = Aucun problème détecté. { $title }
 answer-fine = Aucun problème détecté.
 answer-error = Problème : le run s'est terminé par une erreur (ligne { $line }) : { $detail }
 answer-interrupted = Aucun problème détecté ; le run a été interrompu (ligne { $line }).
-answer-step = Un step d'entraînement prend { $normal_ms }.
+answer-step = { $counts ->
+    [epochs] Une époque prend { $normal_ms }.
+    [micro-batches] Une itération prend { $normal_ms } ; une mise à jour en compte plusieurs.
+   *[steps] Un step d'entraînement prend { $normal_ms }.
+  }
 answer-mean = Un step prend { $mean_ms } en moyenne d'après { $clock }.
-answer-run-mean = Un step prend { $mean_ms } en moyenne, tout compris.
-answer-no-step = Le log ne dit pas combien de temps prend un step.
+answer-run-mean = { $counts ->
+    [epochs] Une époque prend { $mean_ms } en moyenne, tout compris.
+   *[other] Un step prend { $mean_ms } en moyenne, tout compris.
+  }
+answer-no-step = Aucune des lignes reconnues ne dit combien de temps prend un step.
 answer-see = Que faire : voir ci-dessous.
 answer-keep = Ce log ne montre rien à changer.
 ends-with = terminé par une erreur (ligne { $line }) : { $detail }
@@ -71,9 +78,18 @@ val-losses = { $figure ->
     [bpb] validation, en bits par octet
    *[loss] perte de validation
   } : { $which ->
-    [only] { $best_loss } (step { $best_iter })
-    [best] meilleure valeur { $best_loss } (step { $best_iter }, la dernière)
-   *[both] meilleure valeur { $best_loss } (step { $best_iter }), dernière { $last_loss } (step { $last_iter })
+    [only] { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }
+    [best] meilleure valeur { $best_loss } { $best_iter ->
+        [none] (la dernière)
+       *[other] (step { $best_iter }, la dernière)
+      }
+   *[both] meilleure valeur { $best_loss }{ $best_iter ->
+        [none] {""}
+       *[other] {" "}(step { $best_iter })
+      }, dernière { $last_loss } (step { $last_iter })
   }
 loss-row = perte
 time-row = temps
@@ -87,11 +103,14 @@ basis-printed = somme des temps affichés
 basis-estimated = estimation : les itérations non affichées sont supposées normales
 covers-run = run complet
 covers-loop = itérations { $first } à { $last }
+covers-loop-one = itération { $last }
 covers-loop-unnumbered = itérations affichées
 covers-timed = steps et évaluations des itérations { $first } à { $last }
+covers-timed-one = step et évaluation de l'itération { $last }
 covers-timed-unnumbered = steps et évaluations affichés
-covers-steps = steps d'entraînement { $first } à { $last } seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
-covers-steps-unnumbered = steps d'entraînement affichés seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
+covers-steps = steps d'entraînement { $first } à { $last } seulement, sans les évaluations ni les checkpoints
+covers-steps-one = step d'entraînement { $last } seulement, sans les évaluations ni les checkpoints
+covers-steps-unnumbered = steps d'entraînement affichés seulement, sans les évaluations ni les checkpoints
 clock-of-bar = le temps écoulé qu'affiche la barre de progression
 clock-without = { $clock }, qui ne compte pas : { $phases }
 phase-step = steps d'entraînement
@@ -184,6 +203,7 @@ rule-mfu-echo-title = Le creux du mfu est l'écho d'une seule ligne lente, pas u
 rule-mfu-echo-text = Le mfu affiché est une moyenne glissante : neuf dixièmes de l'ancienne valeur, un dixième de la nouvelle. La ligne lente d'iter { $iter } l'a fait passer de { $before_mfu } à { $printed_mfu }, et il lui faut une vingtaine de lignes pour remonter. Recalculer la moyenne à partir des temps affichés redonne les { $replayed } valeurs affichées. La vitesse, elle, n'a pas changé : { $clean_mfu }.
 
 rule-warm-up-title = { $variant ->
+    [several] Les { $count } premières itérations comprennent le démarrage
     [window] Les { $count } premières itérations comprennent le démarrage
    *[other] iter { $iter } comprend le démarrage
   }
@@ -192,11 +212,13 @@ rule-warm-up-text = { $variant ->
     [both] La première itération a pris { $time_ms } : environ { $warmup_ms } de démarrage, { $eval_ms } d'évaluation et un step de { $normal_ms }.
     [together] La première itération a pris { $time_ms } : le démarrage et l'évaluation de l'itération 0, ensemble. Aucune évaluation ultérieure de ce log ne montre ce que coûte une évaluation seule ; un step normal prend { $normal_ms }.
     [window] Elles ont pris { $time_ms } chacune en moyenne, les suivantes { $normal_ms } : { $warmup_ms } de démarrage en tout.
+    [several] Elles ont pris jusqu'à { $time_ms }, les suivantes { $normal_ms } : { $warmup_ms } de démarrage en tout.
     [line] La première ligne affiche { $time_ms }, les suivantes { $normal_ms }. Elle comprend sans doute le démarrage.
    *[plain] La première itération a pris { $time_ms }, les suivantes prennent { $normal_ms }.
   } Le démarrage, c'est { $work ->
     [compile] surtout la compilation du modèle (torch.compile), puis la mémoire, les kernels et le premier batch
     [any] ce qui n'a lieu qu'une fois : compiler le modèle (s'il est compilé), allouer la mémoire, charger les kernels, lire le premier batch
+    [data] ce qui n'a lieu qu'une fois. Ici, c'était surtout l'attente des données : ouvrir le jeu de données et lire les premiers batches
    *[first-use] ce qui n'a lieu qu'une fois : allouer la mémoire, charger les kernels, lire le premier batch
   }.
 
@@ -359,7 +381,7 @@ rule-nan-loss-title = { $variant ->
    *[other] La perte vaut NaN ou l'infini à partir d'iter { $iter } (ligne { $line })
   }
 rule-nan-loss-text = { $variant ->
-    [eval] La perte d'entraînement reste finie : le modèle continue d'apprendre. C'est l'évaluation elle-même qui est en cause : aucun batch à évaluer, ou aucune cible valide.
+    [eval] La perte d'entraînement reste finie : c'est sans doute l'évaluation elle-même qui est en cause : aucun batch à évaluer, ou aucune cible valide.
    *[other] { $last_iter ->
         [none] La première perte affichée vaut déjà NaN ou l'infini.
        *[other] La dernière perte finie était { $last_loss }, à iter { $last_iter }.
@@ -382,7 +404,7 @@ rule-nan-loss-text = { $variant ->
         [exploded] La perte était remontée bien au-dessus de son minimum avant de devenir NaN : le taux d'apprentissage est trop élevé, ou les gradients ne sont pas clippés.
         [first] Rien n'avait encore été appris : le taux d'apprentissage n'est pas en cause. Causes habituelles : des NaN dans les données ou dans les poids chargés, des batchs sans cible valide, un débordement en float16 ou un kernel défectueux.
         [fp16] En float16, les grandes valeurs débordent ; en bfloat16 ou en float32, non.
-       *[other] Causes habituelles : un taux d'apprentissage trop élevé, un débordement en float16 ou un identifiant de token hors du vocabulaire.
+       *[other] Causes habituelles : un taux d'apprentissage trop élevé, un débordement en float16 ou une cible hors des valeurs valides (pour du texte, un identifiant de token hors du vocabulaire).
       }{ $faster_percent ->
         [none] {""}
        *[other] {" "}Depuis, les itérations durent { $faster_percent } de moins : c'est ce qu'on voit quand le GradScaler saute toutes les mises à jour.
@@ -521,8 +543,18 @@ rule-contradiction-text = { $variant ->
   }
 
 rule-unexplained-stall-title = { $place ->
-    [window] Les { $window } itérations jusqu'à iter { $iter } sont restées bloquées { $excess_ms }, sans raison visible dans le log
-   *[other] iter { $iter } est restée bloquée { $excess_ms }, sans raison visible dans le log
+    [window] Les { $window } itérations jusqu'à iter { $iter } sont restées bloquées { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , sans raison visible dans le log
+      }
+   *[other] iter { $iter } est restée bloquée { $excess_ms }{ $variant ->
+        [boundary] {""}
+        [memory] {""}
+        [recompile] {""}
+       *[other] , sans raison visible dans le log
+      }
   }
 rule-unexplained-stall-text = { $place ->
     [window] Elles ont pris { $time_ms } chacune au lieu de { $normal_ms } d'habitude.
@@ -534,6 +566,7 @@ rule-unexplained-stall-text = { $place ->
    *[other] {" "}Il y a { $count } blocages de ce genre, { $total_ms } en tout.
   } { $variant ->
     [recompile] Une ligne juste avant indique que du code a été recompilé.
+    [boundary] Juste avant, le log signale un checkpoint ou une évaluation, qui peut en être la cause : vérifiez le disque sur lequel il est écrit.
     [memory] La mémoire utilisée y est plus élevée qu'avant : si celle du matériel est presque pleine, ce sont les transferts qui prennent ce temps. Un batch plus petit ou des séquences plus courtes permettent de le vérifier.
     [pause] Causes possibles : ordinateur en veille ou processus en pause, autre programme, disque plein ou lent. Le log ne permet pas de trancher.
    *[plain] Causes possibles : autre programme, disque lent, mémoire qui manque, code recompilé pour une nouvelle shape. Le log ne permet pas de trancher.

@@ -31,12 +31,17 @@ def _verdict(study: Study, found: list[Finding], words: Words) -> str:
 def _step(study: Study, words: Words) -> str:
     timed = [part for part in study.parts if part.timing.normal_ms is not None]
     if timed:
-        return words.text("answer-step", normal_ms=timed[-1].timing.normal_ms)
+        counts = timed[-1].format.counts
+        return words.text("answer-step", counts=counts, normal_ms=timed[-1].timing.normal_ms)
     clocked = [part for part in study.parts if part.timing.mean_ms is not None]
     if clocked:
         return words.text(
             "answer-mean", mean_ms=clocked[-1].timing.mean_ms, clock=clock_name(clocked[-1], words)
         )
+    means = [part.timing.lone_mean_ms for part in study.parts]
+    if means and means[-1] is not None:
+        counts = study.log.format.counts
+        return words.text("answer-run-mean", counts=counts, mean_ms=means[-1])
     return _mean_of_the_run(study.parts, words) or words.text("answer-no-step")
 
 
@@ -45,11 +50,11 @@ def _mean_of_the_run(parts: list[Part], words: Words) -> str | None:
     for part in reversed(parts):
         rate = finite(part.segment.end.get("steps_per_s"))
         if rate:
-            return words.text("answer-run-mean", mean_ms=1000 / rate)
+            return words.text("answer-run-mean", counts="steps", mean_ms=1000 / rate)
         first, last, wall_ms = part.segment.first_iter, part.segment.last_iter, part.wall_ms
         is_run = part.timing.ledger is not None and part.timing.ledger.covers == "run"
         if is_run and wall_ms and part.max_iters == last and first is not None and last:
-            return words.text("answer-run-mean", mean_ms=wall_ms / last)
+            return words.text("answer-run-mean", counts="steps", mean_ms=wall_ms / last)
     return None
 
 

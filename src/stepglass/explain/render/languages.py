@@ -26,6 +26,9 @@ NBSP = "\u00a0"
 ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
 
 
+# In all languages, an iteration is named as in the log: `step 5`, `iter 5`.
+ITER_NAME = re.compile(r"\b(?:step|iter) $")
+NUMBERED = ("iter", "best_iter", "last_iter", "first_iter")
 COUNTED = ("count", "lines", "more", "replayed", "understood")
 
 
@@ -37,6 +40,7 @@ class Words:
         self._locale = Locale(language)
         self._sources = messages(catalogue(language))  # parsed on demand, because parsing is slow
         self._patterns: dict[str, fluent.Pattern] = {}
+        self.counts_epochs = False  # of the log that the sentences are about
 
     def has(self, key: str) -> bool:
         return key in self._sources
@@ -59,7 +63,7 @@ class Words:
     def _said(self, pattern: fluent.Pattern, arguments: dict[str, object]) -> str:
         """Evaluate Fluent's texts, variables and selections; the catalogues use nothing else. Its
         own runtime also loads dates and time zones, which would take a fifth of the start-up."""
-        parts = []
+        parts: list[str] = []
         for element in pattern.elements:
             if isinstance(element, fluent.TextElement):
                 parts.append(element.value)
@@ -73,6 +77,8 @@ class Words:
             else:
                 assert isinstance(expression, fluent.VariableReference), type(expression)
                 value = arguments[expression.id.name]
+                if self.counts_epochs and expression.id.name in NUMBERED and parts:
+                    parts[-1] = ITER_NAME.sub("epoch ", parts[-1])
                 parts.append(self.number(value, 0) if isinstance(value, int) else str(value))
         return "".join(parts)
 

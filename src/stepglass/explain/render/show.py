@@ -12,6 +12,7 @@ from stepglass.explain.render.output import cannot_texts, error_text, text, titl
 from stepglass.explain.render.sparkline import sparkline
 from stepglass.explain.render.wrap import WIDEST, wrapped
 from stepglass.explain.study import Part, Study
+from stepglass.logs.segment import Eval
 from stepglass.units import printable
 
 MOST_PARTS = 6
@@ -104,12 +105,18 @@ def _val_losses(part: Part, words: Words, width: int) -> list[str]:
     if best is None:
         return []
     last = part.evals[-1]
+    first_lines = part.column("line")[:1]
+
+    def is_placed(evaluation: Eval) -> bool:
+        """Does the log say when it was? Not if it has no number and precedes the first step."""
+        return evaluation.has_number or bool((first_lines < evaluation.line).any())
+
     said = words.text(
         "val-losses",
         figure="bpb" if best.val_loss is None else "loss",
         which="only" if len(part.evals) == 1 else "best" if last is best else "both",
         best_loss=best.val,
-        best_iter=str(best.iter),
+        best_iter=str(best.iter) if is_placed(best) else "none",
         last_loss=last.val,
         last_iter=str(last.iter),
     )

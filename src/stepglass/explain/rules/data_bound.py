@@ -3,6 +3,7 @@
 import numpy as np
 
 from stepglass.explain.finding import Finding
+from stepglass.explain.iteration_times import windows_of
 from stepglass.explain.study import Part
 from stepglass.logs.table import median
 
@@ -28,11 +29,14 @@ def _by_printed_waits(part: Part) -> list[Finding]:
     if len(times) != len(waits):
         return []
     later = part.column("iter") > (part.segment.first_iter or 0)  # the first also opens files
-    known = later & np.isfinite(waits) & np.isfinite(times) & (times > 0)
+    slow = np.isin(part.column("line"), [spike.line for spike in part.timing.spikes])
+    known = later & ~slow & np.isfinite(waits) & np.isfinite(times) & (times > 0)
     if not known.any():
         return []
-    work = times[known].sum() + (0.0 if part.format.time_holds_data else waits[known].sum())
-    share = float(waits[known].sum() / work)
+    windows = windows_of(part.segment)[known]
+    wait = float((waits[known] * windows).sum())
+    work = float((times[known] * windows).sum()) + (0.0 if part.format.time_holds_data else wait)
+    share = wait / work
     if share <= DATA_BUDGET or median(waits[known]) < LEAST_MS:
         return []
     wait_ms, worst_ms = median(waits[known]), float(waits[known].max())

@@ -1,7 +1,7 @@
 """Slow iterations that no evaluation, checkpoint or start-up explains."""
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.iteration_times import log_interval
+from stepglass.explain.iteration_times import log_interval, rows_after
 from stepglass.explain.rules.citing import window_at
 from stepglass.explain.rules.stall_pattern import (
     Stall,
@@ -17,6 +17,7 @@ from stepglass.explain.rules.stall_pattern import (
 from stepglass.explain.study import Part
 
 A_PAUSE_MS = 60_000.0  # so long that the computer may have slept
+RARE = 0.5  # of the lines
 MORE_MEMORY = 1.02  # times the memory before
 
 
@@ -29,7 +30,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
     if not stalls or not is_worth_reporting(part, total_ms) or are_after_boundaries(part, stalls):
         return []
     longest = max(stalls, key=lambda s: s.stall_ms)
-    worst = longest.worst
+    worst, cause = longest.worst, _cause(part, longest)
     window = window_at(part, worst.line)
     interval = part.timing.eval_interval
     is_off_grid = interval is not None and worst.iter % interval != 0
@@ -39,7 +40,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
     return [
         Finding(
             "unexplained-stall",
-            "established",
+            "supported" if cause in ("boundary", "memory") else "established",
             "note" if is_below(part, total_ms, 0.02) else "advice",
             {
                 "count": number_of_stalls(stalls),
@@ -56,7 +57,7 @@ def find_unexplained_stall(part: Part) -> list[Finding]:
             },
             [s.line for stall in stalls for s in stall.spikes],
             [stall.worst.iter for stall in stalls],
-            variant=_cause(part, longest),
+            variant=cause,
             cost_ms=total_ms,
         )
     ]
@@ -81,6 +82,12 @@ def _cause(part: Part, stall: Stall) -> str:
     events = [e for e in part.segment.events if before < e.line <= lines[last]]
     if any(e.name == "recompile" for e in events):
         return "recompile"
+    noted = [e.line for e in part.segment.evals] + [s.line for s in part.segment.saves]
+    # Where every other line has one before it, it means nothing.
+    is_rare = bool(noted) and rows_after(part.segment, noted).mean() <= RARE
+    is_next = any(before < line <= lines[last] for line in noted)
+    if is_rare and is_next and not part.format.time_holds_eval:
+        return "boundary"
     memory = part.column("memory_bytes")
     if first and memory[last] > MORE_MEMORY * memory[first - 1]:
         return "memory"

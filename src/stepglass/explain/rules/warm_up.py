@@ -8,6 +8,7 @@ from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike
 
 COMPILES_MS = 1000.0  # no model is compiled in less time
+MOSTLY = 0.5  # of the time
 LEAST_ITERS = 10  # a shorter start-up is not worth a finding
 
 
@@ -26,6 +27,9 @@ def find_warm_up(part: Part) -> list[Finding]:
         variant = "both" if startup_ms is not None else "together"
     else:
         variant = "window" if window > 1 else "plain" if first.iter <= 1 else "line"
+        startup_ms = sum(s.excess_ms for s in spikes)
+    if variant == "plain" and len(spikes) > 1:
+        variant, window = "several", spikes[-1].iter - first.iter + 1
     # A first evaluation that no line prints is only inferred.
     is_inferred = "eval" in first.cause and part.timing.has_inferred_evals
     change: Change = {}
@@ -40,11 +44,13 @@ def find_warm_up(part: Part) -> list[Finding]:
             {
                 "iter": first.iter,
                 "count": window,
-                "time_ms": first.time_ms,
+                "time_ms": max(s.time_ms for s in spikes)
+                if variant == "several"
+                else first.time_ms,
                 "normal_ms": normal_ms,
                 "warmup_ms": startup_ms,
                 "eval_ms": part.timing.eval_ms,
-                "work": _work(part, startup_ms or first.excess_ms),
+                "work": _work(part, first, startup_ms or first.excess_ms),
             },
             spike_lines(part, spikes),
             [s.iter for s in spikes],
@@ -77,8 +83,11 @@ def _start_up_ms(part: Part, first: Spike) -> float | None:
     return max(0.0, first.excess_ms - (part.timing.eval_ms or 0.0))
 
 
-def _work(part: Part, startup_ms: float) -> str:
+def _work(part: Part, first: Spike, startup_ms: float) -> str:
     """What the start-up may consist of."""
+    waits = part.column("data_ms")[part.column("line") == first.line]
+    if len(waits) and waits[0] > MOSTLY * first.time_ms:
+        return "data"
     if startup_ms < COMPILES_MS or part.setting("compile") is False:
         return "first-use"
     return "compile" if part.setting("compile") is True else "any"

@@ -39,7 +39,7 @@ NAMES = {
     "memory/alloc_retries": ("alloc_retries", 1.0),
     "trainer/device_train_microbatch_size": ("micro_batch_size", 1.0),
 }
-HEADING_KEYS = {"kind", "iter", "epoch", "max_iters", "epoch_iters", "global_iter"}
+HEADING_KEYS = {"kind", "line", "iter", "epoch", "max_iters", "epoch_iters", "global_iter"}
 TOTALS = ("train_ms", "val_ms", "wall_ms")  # running totals that the trainer prints
 TRAIN_LOSS = re.compile(r"metrics/train/\w*(?:CrossEntropy|[Ll]oss)$")
 VAL_LOSS = re.compile(r"metrics/(?!train/)(?:.*CrossEntropy|(?:.*[/_])?[Ll]oss)$|loss/eval/")
@@ -53,6 +53,7 @@ class Composer:
     format = LogFormat("composer", limits=("format-composer",), elapsed_name="time/total")
 
     def __init__(self) -> None:
+        self.line = 0  # of the log: a block is about its first line
         self._block: Record | None = None
         self._train_loss: float | None = None
         self._batch: int | None = None  # number of the latest training block, over all epochs
@@ -108,12 +109,13 @@ class Composer:
     def _begin(self, found: re.Match[str]) -> None:
         self._train_loss = None
         if found["eval"]:
-            self._block = {"kind": "eval", "iter": self._batch}
+            self._block = {"kind": "eval", "iter": self._batch, "line": self.line}
             return
         batch = int(found["batch"])
         total = int(found["total"]) if found["total"] else None
         epoch = int(found["epoch"]) if found["epoch"] else None
         self._block = {"kind": "iter", "iter": batch, "epoch": epoch, "max_iters": total}
+        self._block["line"] = self.line
         if epoch is not None:
             self._block["epoch_iters"] = self._block.pop("max_iters")  # counted per epoch
             if total and self._epoch is not None and epoch > self._epoch:

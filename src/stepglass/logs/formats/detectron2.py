@@ -13,6 +13,7 @@ import json
 import re
 from typing import Any
 
+from stepglass.logs.formats.running_mean import MeanOfEpoch
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
@@ -20,6 +21,10 @@ STEP = re.compile(r"(?<!\w)iter: (\d{1,15})  (.*)")
 PAIR = re.compile(rf"(?<![\w/])([A-Za-z][\w/.]*): ({NUMBER})(?=M?(?:$|\s))")
 COPYPASTE = re.compile(r"copypaste: (.*)")
 NAMES = {"total_loss": "loss", "lr": "lr"}
+STARTING = re.compile(r"Starting training from iteration (\d{1,12})")
+UNTIMED = 3  # iterations at the start of a process, which are not in the mean
+DIGITS = 4  # of a time
+LEAST, MOST = 0.5, 1.4  # times the mean: what a few iterations change in it
 SAVING = re.compile(r"Saving checkpoint to \S*?(\d{7,12})\.pth\b")
 
 
@@ -32,6 +37,10 @@ class Detectron2:
 
     def __init__(self) -> None:
         self._iter: int | None = None
+        self._start = 0  # the process's first iteration
+        self._has_start = False
+        self._is_lost = False  # it is not known since when the mean is
+        self._means = MeanOfEpoch()
         self._task = ""
         self._metrics: list[str] = []  # the header of the copypaste lines
         self.has_taken = False
@@ -41,6 +50,10 @@ class Detectron2:
         if "iter: " in text and "total_loss: " in text and (found := STEP.search(text)):
             said = {key: number(value) for key, value in PAIR.findall(found[2])}
             return self._iteration(int(found[1]), said)
+        if "Starting training from" in text and (found := STARTING.search(text)):
+            self._start, self._is_lost, self.has_taken = int(found[1]), False, True
+            self._has_start = True
+            return []
         if "copypaste: " in text and (found := COPYPASTE.search(text)):
             return self._evaluation(found[1])
         if "Saving checkpoint" in text and (found := SAVING.search(text)):
@@ -60,6 +73,16 @@ class Detectron2:
         time, data = said.get("last_time", said.get("time")), said.get("data_time")
         record["time_ms"] = None if time is None else 1000 * time
         record["data_ms"] = None if data is None else 1000 * data
+        if "last_time" not in said and time is not None:
+            count = iteration + 1 - self._start - UNTIMED
+            means = {"time": time}
+            own = self._means.since_line_before(self._start, count, means, DIGITS)
+            if own is not None and not LEAST < own[0]["time"] / max(time, 1e-9) < MOST:
+                self._is_lost = own[1] < count  # the process began anew, and no line says where
+            if own is not None and not self._is_lost:
+                record["time_ms"] = 1000 * own[0]["time"]
+                # An excerpt does not say where its process began.
+                record |= {"window": own[1]} if own[1] < count or self._has_start else {}
         return [record]
 
     def _evaluation(self, rest: str) -> list[Record]:
@@ -84,7 +107,7 @@ class Detectron2:
         except (ValueError, RecursionError):
             return []
         step = line.get("iteration") if isinstance(line, dict) else None
-        if type(step) is not int:
+        if type(step) is not int or "iter_time" in line:  # the latter is DINOv2's
             return []
         said = {key: number(str(v)) for key, v in line.items() if type(v) in (int, float)}
         metrics = {key: v for key, v in said.items() if "/AP" in key and v is not None}

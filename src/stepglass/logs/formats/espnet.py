@@ -39,6 +39,7 @@ class ESPnet:
         self._offset = 0  # batches of the earlier epochs in this log
         self._total: int | None = None  # batches of all epochs, as the previous results say
         self._num_skipped = 0  # since the previous line
+        self._has_batches = False  # lines within an epoch, not only its results
 
     def read(self, text: str) -> list[Record]:
         if "epoch:train:" in text and (found := BATCHES.search(text)):
@@ -64,7 +65,7 @@ class ESPnet:
             return []
         first, last = int(found[2]), int(found[3])
         self._move_to(int(found[1]))
-        self._last = last
+        self._last, self._has_batches = last, True
         rates = [value for key, value in said.items() if key in ("lr_0", "optim0_lr0")]
         skipped, self._num_skipped = self._num_skipped, 0
         return [
@@ -89,6 +90,9 @@ class ESPnet:
         sections = dict(zip(parts[1::2], parts[2::2], strict=True))
         train = dict(PAIR.findall(sections["train"]))
         total = number(train.get("total_count"))
+        own: list[Record] = []
+        if total is not None and not self._has_batches:
+            own = self._epoch_alone(epoch, int(total), sections["train"])
         if total is not None:
             before = 0 if epoch == 1 else self._total
             self._total = int(total)
@@ -96,11 +100,26 @@ class ESPnet:
                 self._last = max(self._last, self._total - before)
         valid = {key: number(value) for key, value in PAIR.findall(sections.get("valid", ""))}
         if valid.get("loss") is None:
-            return []
+            return own
         metrics = {METRICS[key]: value for key, value in valid.items() if key in METRICS}
-        record: Record = {"kind": "eval", "iter": self._offset + self._last}
+        where = own[0]["iter"] if own else self._offset + self._last
+        record: Record = {"kind": "eval", "iter": where}
         record |= {"train_loss": number(train.get("loss")), "val_loss": valid["loss"]}
-        return [record | {"metrics": metrics or None, "time_ms": _span_ms(sections["valid"])}]
+        timed = {"metrics": metrics or None, "time_ms": _span_ms(sections["valid"])}
+        return [*own, record | timed]
+
+    def _epoch_alone(self, epoch: int, total: int, text: str) -> list[Record]:
+        """An epoch whose lines are not in the log: the mean of its batches."""
+        said = {key: number(value) for key, value in PAIR.findall(text)}
+        count = total - self._total if self._total is not None else 0
+        if self._total is None and epoch and total % epoch == 0:
+            count = total // epoch  # all epochs are of the same length
+        time_ms = _span_ms(text)
+        record: Record = {"kind": "iter", "iter": total, "epoch": epoch, "loss": said.get("loss")}
+        record["lr"] = said.get("optim0_lr0", said.get("lr_0"))
+        if count > 0 and time_ms:
+            record |= {"time_ms": time_ms / count, "window": count}
+        return [record]
 
 
 def _batch_ms(said: dict[str, float | None]) -> float | None:

@@ -13,6 +13,7 @@ previous line.
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from stepglass.logs.log_format import LogFormat
@@ -24,7 +25,8 @@ LEAST_SECONDS = 20.0  # `train_wall` has whole seconds
 INNER = re.compile(r"(?<!\w)epoch (\d{1,9}):\s.{0,200}?[\s,\[]loss=")
 EQUALS = re.compile(rf"(?<![\w/])(\w+)=({NUMBER})(?=[,%\]\s]|$)")
 SUMMARY = re.compile(
-    r"(?<!\w)epoch \d{1,9} \|(?: valid on '(?P<subset>[^']{1,80})' subset \|)? (?P<rest>.{1,2000})"
+    r"(?<!\w)epoch (?P<epoch>\d{1,9}) \|(?: valid on '(?P<subset>[^']{1,80})' subset \|)?"
+    r" (?P<rest>.{1,2000})"
 )
 PIPES = re.compile(rf"(?:^|\| )(\w+) ({NUMBER})(?=\s|$)")
 OVERFLOW = re.compile(r"(?:NOTE|WARNING|AMP): (?:gradient )?overflow detected, ")
@@ -49,6 +51,7 @@ class Fairseq:
     def __init__(self) -> None:
         self._num_skipped = 0  # since the previous line
         self._updates_before: int | None = None  # of the previous line
+        self._train_wall: tuple[int, float] | None = None  # updates and seconds of an epoch's line
         self._has_evaluated = False  # since the previous line
         self._has_lines = False  # lines within an epoch, not only its summary
         self.has_taken = False  # the last line sums up lines that were read
@@ -62,7 +65,11 @@ class Fairseq:
                 return self._json(text[text.index("{") :])
             if found := SUMMARY.search(text):
                 said = {key: value for key, value in PIPES.findall(found["rest"])}
+                if self._train_wall is None and int(found["epoch"]) == 1:
+                    self._train_wall = (0, 0.0)
                 return self._summary(said, found["subset"])
+        elif "valid on '" in text and "loss " in text and (found := SUMMARY.search(text)):
+            return self._summary(dict(PIPES.findall(found["rest"])), found["subset"])
         elif '"valid_loss"' in text and "{" in text:
             return self._json(text[text.index("{") :])
         if "verflow detected" in text and OVERFLOW.search(text):
@@ -135,6 +142,8 @@ class Fairseq:
             return [] if self._has_lines else self._epoch(said)
         said = {key.removeprefix(f"{subset}_").removeprefix("valid_"): v for key, v in said.items()}
         updates, loss = number(said.get("num_updates")), number(said.get("loss"))
+        if "num_updates" not in said:  # of an old version
+            updates = self._updates_before
         if updates is None or loss is None or not 0 <= updates < 1e15:
             return []
         self._has_evaluated = True
@@ -146,8 +155,20 @@ class Fairseq:
 
     def _epoch(self, said: dict[str, str]) -> list[Record]:
         """An epoch whose lines are not in the log. Its rate is a mean of the whole epoch."""
+        before = self._train_wall
         records = self._updates(said)
         self._has_lines = False
         for record in records:
-            record["rate_per_s"] = record["time_ms"] = None
+            # Since the epoch before, evaluations have passed: only `train_wall` leaves them out.
+            record["rate_per_s"], record["is_clock_only"] = None, True
+            record["time_ms"] = None
+            spent, updates = number(said.get("train_wall")), record["iter"]
+            if spent is None:
+                continue
+            is_total = "wall" in list(said)[: list(said).index("train_wall")]  # since the start
+            self._train_wall = (updates, spent)
+            if before is not None and is_total and before[0] < updates and before[1] < spent:
+                self.format = replace(self.format, times_everything=False)
+                record["window"] = updates - before[0]
+                record["time_ms"] = 1000 * (spent - before[1]) / record["window"]
         return records

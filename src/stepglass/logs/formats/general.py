@@ -193,7 +193,8 @@ class General:
         self._columns: dict[str, str] = {}
         self._losses: tuple[float | None, float | None] = (None, None)  # the newest evaluation
         clocks = [key for key, meaning in plan.times.items() if meaning == "elapsed"]
-        self.format = replace(FORMAT, elapsed_name=clocks[0] if clocks else "")
+        counts = "epochs" if plan.is_epoch else "steps"
+        self.format = replace(FORMAT, elapsed_name=clocks[0] if clocks else "", counts=counts)
 
     def read(self, text: str) -> list[Record]:
         row = self._splitter.read(text)
@@ -246,6 +247,8 @@ class General:
         for role in ("loss", "val_loss", "test_loss", "lr", "grad_norm", "tok_s", "rate_per_s"):
             for key in roles.get(role, [])[:1]:
                 said[role], taken[role] = row.values[key].number, key
+        for key in roles.get("eval_time", [])[:1]:
+            said["eval_time"] = duration_in_ms(key, row.values[key])
         for key, meaning in self._plan.times.items():
             if key in row.values and meaning not in said:
                 said[meaning], taken[meaning] = duration_in_ms(key, row.values[key]), key
@@ -273,7 +276,8 @@ class General:
         self._losses = losses if losses != (None, None) else self._losses
         if "val_loss" in said or metrics:
             evaluation = {"kind": "eval", "iter": place, "val_loss": said.get("val_loss")}
-            result.append({**evaluation, "metrics": metrics or None})
+            time_ms = said.get("eval_time")
+            result.append({**evaluation, "metrics": metrics or None, "time_ms": time_ms})
         if "test_loss" in said:
             tested = {"kind": "eval", "iter": place, "val_loss": said["test_loss"]}
             result.append({**tested, "set": "test"})

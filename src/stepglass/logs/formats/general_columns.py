@@ -55,6 +55,7 @@ ROLES = {
         r"(?:train |training )?(?:it|its|iter|iters|iterations|step|steps|batch|batches|updates)"
         r" (?:per )?(?:s|sec|second)",
     ),
+    "eval_time": (rf"{VAL} (?:time|duration)(?: {SECONDS})?",),
     "step_time": (
         rf"(?:train |training )?(?:step|iter|iteration|batch|update) (?:time|duration|dt)"
         rf"(?: {SECONDS})?",

@@ -65,17 +65,45 @@ class Row(NamedTuple):
         return (self.form, self.split, *self.values)
 
 
+EPOCH_HEADING = re.compile(r"\W{0,40}epoch\W{1,4}(\d{1,9})\b(?:\s*/\s*(\d{1,9})\b)?", re.IGNORECASE)
+COUNTING = ("epoch", "step", "iter", "batch", "[n/total]")
+TIMED_CELL = re.compile(rf"({NUMBER})\s?(s|sec|ms)")  # of a table
+
+
 class RowSplitter:
     """Splits lines. It remembers the header of a table."""
 
     def __init__(self) -> None:
         self._header: list[str] = []
         self._separator: str | None = None
+        self._epoch: Value | None = None  # of the newest heading
+        self._under: set[tuple[str, ...]] = set()  # kinds of rows since then
+        self._repeated: set[tuple[str, ...]] = set()
 
     def read(self, text: str) -> Row | None:
         """The values of a line, or None if it has none."""
         row = self._row(text)
+        if row is not None and row.form == "text":
+            row = self._under_heading(text, row)
         return None if row is None else row._replace(split=_split_of(text, row))
+
+    def _under_heading(self, text: str, row: Row) -> Row:
+        """A row with the epoch of the heading above it, if it has a loss and counts nothing."""
+        names = [key.lower() for key in row.values]
+        has_loss = any("loss" in name for name in names)
+        if not has_loss and (found := EPOCH_HEADING.match(text)):
+            total = int(found[2]) if found[2] else None
+            self._epoch = Value(float(found[1]), "", total, True)
+            self._under = set()
+            return row
+        counts = any(word in name for name in names for word in COUNTING)
+        if self._epoch is None or not has_loss or counts or row.kind in self._repeated:
+            return row
+        if row.kind in self._under:  # several lines of an epoch: none of them is the epoch's
+            self._repeated.add(row.kind)
+            return row
+        self._under.add(row.kind)
+        return row._replace(values={"epoch": self._epoch, **row.values})
 
     def _row(self, text: str) -> Row | None:
         if "{" in text and "}" in text:
@@ -123,6 +151,8 @@ class RowSplitter:
                 values[key] = Value(clock_seconds(cell), "s")
             elif cell and (known := plain_number(cell)) is not None:
                 values[key] = Value(known, is_whole=cell.isdigit())
+            elif (found := TIMED_CELL.fullmatch(cell)) and (known := plain_number(found[1])):
+                values[key] = Value(known, found[2])
         # The names of a table's columns are those of its header: a cell may be empty.
         return Row("table", values) if 2 * len(values) >= len(cells) or len(values) >= 2 else None
 

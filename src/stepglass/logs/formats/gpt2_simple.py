@@ -24,13 +24,27 @@ class Gpt2Fork:
 
     format = LogFormat("gpt-2", elapsed_name="[iteration | seconds]")
 
+    def __init__(self) -> None:
+        self._before: tuple[int, float] | None = None  # iteration and time of the line before
+
     def read(self, text: str) -> list[Record]:
         if "loss" in text and (found := LINE.search(text)):
             where = {"iter": int(found[1]), "elapsed_s": plain_number(found[2])}
             loss = plain_number(found[4])
             if found["val"]:
                 return [{"kind": "eval", **where, "val_loss": loss}]
-            return [{"kind": "iter", **where, "loss": loss, "avg_loss": field(text, "avg")}]
+            record = {"kind": "iter", **where, "loss": loss, "avg_loss": field(text, "avg")}
+            return [record | self._time(int(found[1]), where["elapsed_s"])]
         if "Saving " in text and (found := SAVING.search(text)):
             return [{"kind": "checkpoint", "iter": int(found[1])}]
         return []
+
+    def _time(self, iteration: int, elapsed_s: float | None) -> Record:
+        """The mean since the line before."""
+        if elapsed_s is None:
+            return {}
+        before, self._before = self._before, (iteration, elapsed_s)
+        if before is None or iteration <= before[0] or elapsed_s < before[1]:
+            return {}
+        steps = iteration - before[0]
+        return {"time_ms": 1000 * (elapsed_s - before[1]) / steps, "window": steps}

@@ -56,6 +56,11 @@ BLOCK = re.compile(r"\*{3,} (train|eval) metrics \*{3,}$")
 METRIC = re.compile(r"^(\w{1,100})\s*=\s*(\S{1,100})$")
 LEAST_SPAN_S = 20.0  # a bar shows whole seconds: too coarse for less
 MOST_BARS = 2000
+FEW_BARS = 5
+
+PROGRESS_BAR = LogFormat(
+    "progress-bar", limits=("format-lightning", "next-line"), times_everything=True
+)
 
 
 class HFTrainer:
@@ -82,6 +87,7 @@ class HFTrainer:
         self._is_over = False  # the dict of the end was read
         self._length: int | None = None  # steps of the training that is over
         self._is_of_training = True  # a header speaks of training, not of an evaluation
+        self._is_trainer = False  # a line that only the Trainer prints was read
         self._has_logged = False  # a dict with a loss was read
         self._block: dict[str, object] | None = None  # while a block of metrics is read
         self._block_kind = ""
@@ -98,9 +104,10 @@ class HFTrainer:
                 result += self._dict(_values(each[0]))
             return result
         if "Saving model" in text and (found := SAVING.search(text)):
+            self._is_trainer = True
             return [{"kind": "checkpoint", "iter": int(found[1])}]
         if "* Running " in text and (found := SECTION.search(text)):
-            self._is_of_training = found[1].lower() == "training"
+            self._is_of_training, self._is_trainer = found[1].lower() == "training", True
             return [{"kind": "start"}]
         if " metrics *" in text and (found := BLOCK.search(text)):
             self._block, self._block_kind = {}, found[1]
@@ -116,8 +123,16 @@ class HFTrainer:
             return result
         steps = max(self._bars.values(), key=len, default={})
         self.format = replace(self.format, elapsed_name="")
+        if steps and not self._is_trainer and self._end is None:
+            self.format = PROGRESS_BAR  # any script may draw one
         for step, elapsed in steps.items():
-            result.append({"kind": "iter", "iter": step, "loss": None, "elapsed_s": elapsed})
+            record = {"kind": "iter", "iter": step, "loss": None, "elapsed_s": elapsed}
+            if self.format is PROGRESS_BAR:
+                # A few bars do not show which of their spans are ordinary.
+                record["is_clock_only"] = len(steps) <= FEW_BARS
+                if len(steps) == 1 and elapsed >= LEAST_SPAN_S:
+                    record |= {"time_ms": 1000 * elapsed / step, "window": step}
+            result.append(record)
         rate = self._end.get("steps_per_s") if self._end else None
         if rate and not steps:
             result.append({"kind": "iter", "iter": None, "loss": None, "time_ms": 1000 / rate})

@@ -21,6 +21,7 @@ BAR = re.compile(
     r"(?:(?P<n>\d{1,12})/(?P<total>\d{1,12})\s+(?:\[[=>.]{2,100}\]|[━╸─╺ ]{2,200})?\s*|^)(?:- )?"
     r"(?P<eta>ETA: )?(?:(?P<s>\d{1,9})s|\d{1,3}(?::\d\d){1,2})(?P<rest>(?: -)? \S.{0,4000})?$"
 )
+PER_EPOCH = re.compile(r"(?<![\w.])(\d{1,9})ms/epoch")
 PER_STEP = re.compile(r"(?<![\w.])(\d{1,9})(us|ms|s)/(step|sample)")
 PAIR = re.compile(rf"(?<=- )([A-Za-z][\w./ -]{{0,80}}?): ({NUMBER})(?=$| )")
 SAVING = re.compile(r"Epoch \d{1,9}: .{0,500}?saving model to ")
@@ -42,6 +43,8 @@ class Keras:
         self._held: re.Match[str] | None = None  # a bar that may not be the last of its epoch
         self._is_saved = False  # a checkpoint of the epoch that has not ended
         self._iter: int | None = None
+        self._has_evals = False
+        self._counts = "steps"
         self.has_taken = False  # the last line was a heading or an unfinished bar
 
     def read(self, text: str) -> list[Record]:
@@ -105,7 +108,9 @@ class Keras:
         self._iter = record["iter"]
         evaluation = evaluation_of(said, self._iter)
         if evaluation:
-            self.format = FORMAT_WITH_EVALS
+            self._has_evals = True
+        base = FORMAT_WITH_EVALS if self._has_evals else FORMAT
+        self.format = replace(base, counts=self._counts)
         was_saved, self._is_saved = self._is_saved, False
         save: list[Record] = [{"kind": "checkpoint", "iter": self._iter}] if was_saved else []
         return [record, *evaluation, *save]
@@ -117,6 +122,7 @@ class Keras:
         per_step = PER_STEP.search(found["rest"] or "")
         if per_step is None or per_step[3] != "step" or found["n"] is None:
             record["iter"], record["max_iters"] = epoch, self._num_epochs
+            self._counts = "epochs"
             if has_ended and seconds:
                 record["time_ms"] = 1000.0 * seconds
             return record
@@ -125,7 +131,9 @@ class Keras:
         record["max_iters"] = self._num_epochs * total if self._num_epochs else None
         record["window"] = max(steps, 1)
         # Both are rounded to whole units. The larger number is the more precise one.
-        if has_ended and seconds > int(per_step[1]):
+        if per_epoch := PER_EPOCH.search(found["rest"] or ""):  # more precise than whole seconds
+            record["time_ms"] = int(per_epoch[1]) / max(steps, 1)
+        elif has_ended and seconds > int(per_step[1]):
             record["time_ms"] = 1000.0 * seconds / max(steps, 1)
         elif int(per_step[1]):
             record["time_ms"] = int(per_step[1]) * UNIT_MS[per_step[2]]
@@ -150,7 +158,9 @@ def evaluation_of(said: dict[str, float | None], iteration: int | None) -> list[
 class KerasCsv:
     """Reads the file of Keras' CSVLogger: one row for each epoch, counted from 0."""
 
-    format = LogFormat("keras", limits=("format-one-line-per-epoch",), loss_is_nats=False)
+    format = LogFormat(
+        "keras", limits=("format-one-line-per-epoch",), loss_is_nats=False, counts="epochs"
+    )
 
     def __init__(self) -> None:
         self._header: list[str] | None = None

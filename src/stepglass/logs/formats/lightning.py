@@ -52,6 +52,11 @@ class LightningBar:
     )
 
     def __init__(self) -> None:
+        self.line = 0  # of the log
+        self._held_line = 0
+        self._validated = 0  # batches of the evaluation that has just ended
+        self._val_batches = 0  # of those that the bar counts
+        self._is_validating = False
         self._step: tuple[int, int] | None = None  # epoch and number of the latest step
         self._held: Bar | None = None  # its first drawing, until there is a second one
         self._clock = EpochClock()
@@ -75,6 +80,7 @@ class LightningBar:
             elif bar.label.startswith("Validat") and bar.n == bar.total:
                 detail = {"label": bar.label, "elapsed_s": bar.elapsed_s}
                 result.append({"kind": "event", "name": "validation", "detail": detail})
+                self._validated = bar.total
         if not is_bar and "•" in text and (found := RICH.search(text)):
             bar = Bar(
                 "",
@@ -90,20 +96,38 @@ class LightningBar:
     def flush(self) -> list[Record]:
         """The records of the last step."""
         held, self._held = self._held, None
-        return self._records(held) if held and self._step else []
+        records = self._records(held) if held and self._step else []
+        return [{**record, "line": self._held_line} for record in records]
 
     def _training(self, epoch: int, bar: Bar) -> list[Record]:
         self.has_taken = True
         if bar.n == 0:
             return []  # training has not begun
+        total, bar = bar.total, self._trained(epoch, bar)
+        if self._val_batches and bar.total < total and bar.n == bar.total and self._is_validating:
+            return [*self.flush(), *self._evaluation(epoch, bar)]
         if (epoch, bar.n) != self._step:
             result = self.flush() if self._step else [{"kind": "start"}]
-            self._step, self._held = (epoch, bar.n), bar
+            self._step, self._held, self._held_line = (epoch, bar.n), bar, self.line
             return result
         if self._held is None:  # drawn for the third time: after an evaluation
             return self._evaluation(epoch, bar)
         self._held = None
         return self._records(bar)
+
+    def _trained(self, epoch: int, bar: Bar) -> Bar:
+        """The bar without the batches of an evaluation at the end of an epoch, which Lightning 1
+        counts too. Its bars end with `loss=`; those of Lightning 2 do not count them."""
+        validated, self._validated = self._validated, 0
+        before = self._step[1] if self._step and self._step[0] == epoch else bar.n
+        is_end = bar.n == bar.total and 0 < validated <= bar.n - before and validated < bar.total
+        if is_end and "loss=" in bar.postfix and "v_num=" in bar.postfix:
+            self._val_batches = validated
+        trained = bar.total - self._val_batches
+        self._is_validating = bar.n > trained
+        if not self._val_batches or trained <= 0:
+            return bar
+        return replace(bar, n=min(bar.n, trained), total=trained)
 
     def _records(self, bar: Bar) -> list[Record]:
         assert self._step is not None

@@ -10,6 +10,7 @@ The final Tok/sec of pretraining is wrong: it was divided by the wrong time.
 """
 
 import re
+from dataclasses import replace
 
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number, plain_number
@@ -44,6 +45,7 @@ class LitGPT:
     def __init__(self) -> None:
         self._is_litgpt = False  # True after a line that only litgpt prints
         self._val_loss: float | None = None  # of the latest evaluation
+        self._was_seen = False  # an iteration
 
     def read(self, text: str) -> list[Record]:
         if "time:" in text:
@@ -91,6 +93,8 @@ class LitGPT:
         record["time_ms"] = plain_number(time[1])
         if step := STEP.search(rest):
             record["step"] = int(step[1])
+            if record["step"] != iteration:  # an update has several iterations
+                self.format = replace(self.format, counts="micro-batches")
         if UPDATE.search(rest):
             record["is_update"] = True
         if last:
@@ -98,7 +102,10 @@ class LitGPT:
         val_loss = plain_number(repeat[1]) if (repeat := REPEAT.search(rest)) else None
         before = self._val_loss
         if val_loss is None or (before is not None and abs(val_loss - before) < SAME):
+            self._was_seen = True
             return [record]
         # An evaluation whose own line is missing. It ended before this iteration.
         self._val_loss = val_loss
-        return [{"kind": "eval", "iter": iteration, "val_loss": val_loss}, record]
+        was_seen, self._was_seen = self._was_seen, True
+        where = iteration if was_seen else None  # this log begins after it
+        return [{"kind": "eval", "iter": where, "val_loss": val_loss}, record]

@@ -14,13 +14,14 @@ import re
 from typing import Any
 
 from stepglass.logs.bars import clock_seconds
+from stepglass.logs.formats.running_mean import MeanOfLast
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
 WINDOW = 20  # iterations that `time` is the mean of, if the epoch has had as many
 EPOCH = re.compile(
     r"Epoch: \[(?P<epoch>\d{1,9})(?:/\d{1,9})?\]\s+\[\s*(?P<n>\d{1,12})/(?P<total>\d{1,12})\]\s+"
-    r"(?P<rest>eta: .*)"
+    r"(?P<rest>(?:eta|lr|\w{0,20}loss): .*)"
 )
 PAIR = re.compile(rf"(?<!\w)([A-Za-z][\w/@.]*):\s+({NUMBER})(?:\s+\(({NUMBER})\))?")
 TESTED = re.compile(r"(?<!\w)Test:\s+Total time: ([\d:]{4,12}) ")
@@ -30,7 +31,12 @@ ACCURACY = re.compile(
 )
 
 
-LOG_TXT = LogFormat("metric-logger", limits=("format-one-line-per-epoch",), loss_is_nats=False)
+LOG_TXT = LogFormat(
+    "metric-logger",
+    limits=("format-one-line-per-epoch",),
+    loss_is_nats=False,
+    counts="epochs",
+)
 
 
 class MetricLogger:
@@ -41,7 +47,7 @@ class MetricLogger:
     )
 
     def __init__(self) -> None:
-        self._last: tuple[int, int] = (-1, -1)  # epoch and number
+        self._means = MeanOfLast(WINDOW)
         self._iter: int | None = None
         self._is_test = False  # the newest lines are of an evaluation
         self.has_taken = False
@@ -70,13 +76,17 @@ class MetricLogger:
 
     def _iteration(self, found: re.Match[str]) -> list[Record]:
         said = {key: number(value) for key, value, _ in PAIR.findall(found["rest"])}
-        if "loss" not in said or "time" not in said:
+        losses = [key for key in said if key.endswith("loss")]
+        name = "loss" if "loss" in said else losses[0] if len(losses) == 1 else None
+        if name is None or "time" not in said:
             return []
         epoch, n, total = int(found["epoch"]), int(found["n"]), int(found["total"])
-        distance = n - self._last[1] if epoch == self._last[0] else n + 1
-        self._last = (epoch, n)
         self._iter = epoch * total + n
-        time, data = said["time"], said.get("data")
+        named = ((key, said.get(key)) for key in ("time", "data"))
+        means = {key: mean for key, mean in named if mean is not None}
+        # Lines that are closer than the window repeat each other's times.
+        own = self._means.since_line_before(epoch, n, means) if "time" in means else None
+        times, window = own or ({}, None)
         return [
             {
                 "kind": "iter",
@@ -84,13 +94,12 @@ class MetricLogger:
                 "epoch": epoch,
                 "epoch_iters": total,
                 "global_iter": self._iter,
-                "loss": said["loss"],
+                "loss": said[name],
                 "lr": said.get("lr"),
                 "grad_norm": said.get("grad_norm"),
-                "time_ms": None if time is None else 1000 * time,
-                "window": max(1, min(WINDOW, distance)),
-                "data_ms": None if data is None else 1000 * data,
+                "window": window,
                 "samples_per_s": said.get("img/s"),
+                **{f"{name}_ms": 1000 * seconds for name, seconds in times.items()},
             }
         ]
 

@@ -21,7 +21,7 @@ FIELDS = {
     "rate_per_s": "It/sec",
     "tok_s": "Tokens/sec",
     "trained_tokens": "Trained Tokens",
-    "peak_gb": "Peak mem",
+    "peak_gb": "Peak(?: mem)?",
 }
 
 
@@ -56,4 +56,7 @@ class MlxLM:
         if self._reported is not None and iteration > self._reported:
             record["window"] = iteration - self._reported
         self._reported = iteration
-        return [record | {name: field(rest, key) for name, key in FIELDS.items()}]
+        record |= {name: field(rest, key) for name, key in FIELDS.items()}
+        if record["peak_gb"] is not None:
+            record["memory_bytes"] = 1e9 * record["peak_gb"]
+        return [record]

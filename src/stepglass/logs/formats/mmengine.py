@@ -39,6 +39,9 @@ class MMEngine:
         self._iter: int | None = None
         self._epoch_iters: int | None = None
         self._window = DEFAULT_WINDOW
+        self._place: tuple[object, int] | None = None  # epoch and number of MMCV's last JSON line
+        self._is_per_epoch = False
+        self._line_before: int | None = None
         self.has_taken = False  # the last line shows the progress of an evaluation
 
     def read(self, text: str) -> list[Record]:
@@ -54,7 +57,7 @@ class MMEngine:
             if found[2] == "iterations":
                 return [{"kind": "checkpoint", "iter": count}]
             return [{"kind": "checkpoint", "iter": self._iter}] if self._iter is not None else []
-        if text.startswith("{") and '"time"' in text:
+        if text.startswith("{") and ('"time"' in text or '"mode": "val"' in text):
             return self._json(text)
         return []
 
@@ -76,9 +79,11 @@ class MMEngine:
             record |= {"epoch": epoch, "epoch_iters": total, "global_iter": self._iter}
         else:
             record["max_iters"] = total
+        is_mmcv = found["mode"] is None
+        if is_mmcv and before is None:
+            return [record | {"is_mean": True} | _values(said)]  # the line before may be cut off
         # No mean reaches back into the epoch before.
         distance = min(n, self._iter - before) if before is not None and before < self._iter else n
-        is_mmcv = found["mode"] is None
         record["window"] = max(1, distance if is_mmcv else min(self._window, distance))
         return [record | _values(said)]
 
@@ -104,20 +109,36 @@ class MMEngine:
         if not isinstance(line, dict):
             return []
         said = {k: number(str(v)) for k, v in line.items() if type(v) in (int, float)}
-        is_ours = "data_time" in said or "memory" in said
-        if not is_ours or "time" not in said or line.get("mode", "train") not in ("train", "val"):
+        is_ours = "time" in said and ("data_time" in said or "memory" in said)
+        if line.get("mode") == "val" and self._iter is not None:
+            is_ours = True
+        if not is_ours or line.get("mode", "train") not in ("train", "val"):
             return []
         step = line.get("step")
         if "loss" in said and line.get("mode") != "val" and type(line.get("iter")) is int:
-            # MMCV counts from 1 in every epoch and does not say how long an epoch is.
-            number_of = step if type(step) is int else None
+            number_of = step if type(step) is int else self._mmcv_number(line)
             self._iter = number_of
             record = {"kind": "iter", "iter": number_of, "epoch": said.get("epoch")}
+            if "mode" in line and number_of is not None:  # MMCV's means begin after the last line
+                before = number_of - self._line_before if self._line_before else 0
+                record |= {"window": before} if before > 0 else {"is_mean": True}
+            self._line_before = number_of
             return [{**record, "loss": said["loss"], **_values(said)}]
         metrics = {k: v for k, v in said.items() if k not in PROGRESS and v is not None}
         if not metrics or "loss" in said:
             return []
+        if self._line_before and "mode" in line and type(line.get("iter")) is int:
+            self._line_before = max(self._line_before, line["iter"])
         return [{"kind": "eval", "iter": self._iter, "metrics": metrics}]
+
+    def _mmcv_number(self, line: dict[str, Any]) -> int | None:
+        """MMCV counts over the whole run, or from 1 in every epoch, and does not say which. If the
+        number goes back with a new epoch, it is the latter, and no number can be told."""
+        place = (line.get("epoch"), line["iter"])
+        goes_back = self._place is not None and place[0] != self._place[0]
+        goes_back = goes_back and self._place is not None and place[1] <= self._place[1]
+        self._place, self._is_per_epoch = place, self._is_per_epoch or goes_back
+        return None if self._is_per_epoch else line["iter"]
 
 
 def _values(said: dict[str, float | None]) -> Record:

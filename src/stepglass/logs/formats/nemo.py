@@ -30,6 +30,7 @@ class NeMo:
 
     def __init__(self) -> None:
         self._val_loss: float | None = None
+        self._was_seen = False  # a line of training
 
     def read(self, text: str) -> list[Record]:
         if "Training epoch " not in text or not (found := LINE.search(text)):
@@ -50,7 +51,9 @@ class NeMo:
         }
         record |= {name: said[key] for key, name in NAMES.items() if key in said}
         val_loss = said.get("val_loss")
+        was_seen, self._was_seen = self._was_seen, True
         if val_loss is None or val_loss == self._val_loss:
             return [record]
         self._val_loss = val_loss
-        return [{"kind": "eval", "iter": iteration, "val_loss": val_loss}, record]
+        where = iteration if was_seen else None  # this log begins after the evaluation
+        return [{"kind": "eval", "iter": where, "val_loss": val_loss}, record]

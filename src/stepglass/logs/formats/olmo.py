@@ -51,6 +51,7 @@ class OLMo:
     format = LogFormat("olmo", limits=("format-olmo",), fallback_peak_tflops=A100_TFLOPS)
 
     def __init__(self) -> None:
+        self.line = 0  # of the log: a block is about its first line
         self._block: Record | None = None
         self._step: int | None = None
         self._eval_ms: float | None = None  # of the evaluation that was just reported
@@ -90,7 +91,7 @@ class OLMo:
             done, self._late = [], done  # a restart, whose timestamp is not that of this block
         self._is_in_evals = False
         self._step = step
-        self._block = {"kind": "iter", "iter": step, "time_ms": None}
+        self._block = {"kind": "iter", "iter": step, "time_ms": None, "line": self.line}
         if last is not None:
             self._block["max_iters"] = last
         return done

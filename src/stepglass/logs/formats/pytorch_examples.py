@@ -14,6 +14,7 @@ does the tutorial with CIFAR-10 (the last line), which does not say how long an 
 
 import re
 
+from stepglass.logs.formats.running_mean import MeanOfEpoch, Times, digits_of
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
@@ -59,6 +60,7 @@ class PytorchExamples:
     def __init__(self) -> None:
         self._iter: int | None = None
         self._epoch_iters = 0
+        self._means = MeanOfEpoch()
         self.has_taken = False
 
     def read(self, text: str) -> list[Record]:
@@ -90,17 +92,36 @@ class PytorchExamples:
         return []
 
     def _imagenet(self, found: re.Match[str]) -> list[Record]:
-        said = {m["key"].lower(): number(m["last"]) for m in METER.finditer(found["rest"])}
-        if "loss" not in said:
+        meters = {m["key"].lower(): m for m in METER.finditer(found["rest"])}
+        if "loss" not in meters:
             return []
-        time, data = said.get("time", said.get("batch_time")), said.get("data")
-        values = {
-            "loss": said["loss"],
-            "lr": said.get("lr"),
+        meters = {{"batch_time": "time"}.get(key, key): m for key, m in meters.items()}
+        lasts = {key: number(m["last"]) for key, m in meters.items()}
+        time, data = lasts.get("time"), lasts.get("data")
+        values: Record = {
+            "loss": lasts["loss"],
+            "lr": lasts.get("lr"),
             "time_ms": None if time is None else 1000 * time,
             "data_ms": None if data is None else 1000 * data,
         }
-        return self._training(found, values, first_epoch=0)
+        [record] = self._training(found, values, first_epoch=0)
+        return [record | self._mean_times(record, meters)]
+
+    def _mean_times(self, record: Record, meters: dict[str, re.Match[str]]) -> Record:
+        """The times since the line before, by the means of the epoch in brackets."""
+        named = {key: number(meters[key]["mean"]) for key in ("time", "data") if key in meters}
+        means: Times = {key: mean for key, mean in named.items() if mean is not None}
+        if "time" not in means:
+            return {}
+        digits = digits_of(meters["time"]["mean"])
+        count = record["iter"] + 1
+        found = self._means.since_line_before(record["epoch"], count, means, digits)
+        if found is None:
+            return {}
+        times, window = found
+        return {f"{name}_ms": 1000 * seconds for name, seconds in times.items()} | {
+            "window": window
+        }
 
     def _batches(self, found: re.Match[str]) -> list[Record]:
         said = {key: number(value) for key, value in COLUMN.findall(found["rest"])}

@@ -60,6 +60,8 @@ class TensorFlowConsole:
             return self._step_line(text)
         if "Saving checkpoints for" in text and (found := SAVING.search(text)):
             return [{"kind": "checkpoint", "iter": int(found[1])}]
+        if "Saving checkpoint to path" in text:
+            return [{"kind": "checkpoint", "iter": None}]
         return []
 
     def flush(self) -> list[Record]:

@@ -11,6 +11,7 @@ time` include the wait for data.
 import re
 
 from stepglass.logs.bars import clock_seconds
+from stepglass.logs.formats.running_mean import MeanOfEpoch, digits_of
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
@@ -39,6 +40,7 @@ class Timm:
 
     def __init__(self) -> None:
         self._iter: int | None = None
+        self._means = MeanOfEpoch()
         self.has_taken = False  # the last line shows the progress of an evaluation
 
     def read(self, text: str) -> list[Record]:
@@ -51,7 +53,8 @@ class Timm:
 
     def _train(self, found: re.Match[str]) -> list[Record]:
         rest = found["rest"]
-        said = {key.lower(): number(value) for key, value, _ in PAIR.findall(rest)}
+        pairs = {key.lower(): (last, mean) for key, last, mean in PAIR.findall(rest)}
+        said = {key: number(last) for key, (last, _) in pairs.items()}
         if "loss" not in said:
             return []
         n, total, epoch = int(found["n"]), int(found["total"]), int(found["epoch"])
@@ -69,11 +72,26 @@ class Timm:
             record["time_ms"] = None if last is None else 1000 * last
         data = said.get("data", said.get("data time"))
         record["data_ms"] = None if data is None else 1000 * data
+        if time:
+            data_mean = number(pairs.get("data", pairs.get("data time", ("", "")))[1] or None)
+            record |= self._mean_times(record, time["mean"], data_mean)
         if rate := RATE.search(rest):
             record["samples_per_s"] = number(rate[1])
         if clock := CLOCK.search(rest):
             record["elapsed_s"] = clock_seconds(clock["elapsed"])
         return [record]
+
+    def _mean_times(self, record: Record, time: str, data: float | None) -> Record:
+        """The times since the line before, by the means of the epoch in brackets."""
+        mean = number(time)
+        if mean is None:
+            return {}
+        means = {"time": mean} | ({} if data is None else {"data": data})
+        count = record["iter"] + 1
+        own = self._means.since_line_before(record["epoch"], count, means, digits_of(time))
+        if own is None:
+            return {}
+        return {f"{name}_ms": 1000 * s for name, s in own[0].items()} | {"window": own[1]}
 
     def _test(self, found: re.Match[str]) -> list[Record]:
         n, total = int(found["n"]), int(found["total"])

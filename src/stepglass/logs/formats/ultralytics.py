@@ -45,6 +45,7 @@ class Ultralytics:
         self._columns: list[str] = []  # of the console's table, after the memory
         self._iter: int | None = None
         self._first_epoch: int | None = None
+        self._eval_ms: float | None = None  # of the evaluation whose bar was just read
         self.has_taken = False
 
     def read(self, text: str) -> list[Record]:
@@ -58,7 +59,12 @@ class Ultralytics:
         if "all" in text and self._iter is not None and (found := ALL.search(text)):
             values = [number(value) for value in found["values"].split()]
             metrics = {k: v for k, v in zip(METRICS, values, strict=False) if v is not None}
-            return [{"kind": "eval", "iter": self._iter, "metrics": metrics}]
+            time_ms, self._eval_ms = self._eval_ms, None
+            return [{"kind": "eval", "iter": self._iter, "metrics": metrics, "time_ms": time_ms}]
+        if "Class" in text and "Images" in text and self._iter is not None:
+            spent = _spent(text)
+            self._eval_ms = spent[0] * spent[1] if spent and spent[1] is not None else None
+            self.has_taken = spent is not None
         return []
 
     def _row(self, found: re.Match[str]) -> list[Record]:
@@ -92,7 +98,7 @@ class Ultralytics:
 
     def _results_txt(self, epoch: int, last: int, values: list[float]) -> list[Record]:
         """Losses (box, obj, cls, total), labels and size, four metrics, three validation losses."""
-        self.format = LogFormat("ultralytics", limits=BY_EPOCH, loss_is_nats=False)
+        self.format = LogFormat("ultralytics", limits=BY_EPOCH, loss_is_nats=False, counts="epochs")
         record = {"kind": "iter", "iter": epoch, "epoch": epoch, "max_iters": last + 1}
         metrics = dict(zip(METRICS, values[6:10], strict=True))
         evaluation = {"kind": "eval", "iter": epoch, "val_loss": sum(values[10:])}
@@ -118,7 +124,13 @@ def _spent(progress: str) -> tuple[int, float | None] | None:
 class UltralyticsCsv:
     """Reads results.csv, one row for each epoch."""
 
-    format = LogFormat("ultralytics", limits=BY_EPOCH, elapsed_name="time", loss_is_nats=False)
+    format = LogFormat(
+        "ultralytics",
+        limits=BY_EPOCH,
+        elapsed_name="time",
+        loss_is_nats=False,
+        counts="epochs",
+    )
 
     def __init__(self) -> None:
         self._header: list[str] | None = None
