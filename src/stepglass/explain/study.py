@@ -75,6 +75,15 @@ class Part:
         return self.column("iter")[known], loss[known], self.column("line")[known]
 
     @cached_property
+    def is_policy_loss(self) -> bool:
+        """Is the loss that of reinforcement learning? It is an estimate of a gradient's direction:
+        about 0 by design, of either sign, and neither its level nor a jump says how training goes.
+        A loss of both signs is taken for one as well."""
+        losses = self.losses[1]
+        has_both_signs = bool((losses < 0).any() and (losses > 0).any())
+        return self.segment.facts.get("objective") == "reward" or has_both_signs
+
+    @cached_property
     def loss_sigma(self) -> float | None:
         """The standard deviation of a printed loss, from the differences of adjacent losses."""
         losses = self.losses[1]

@@ -14,7 +14,7 @@ LEAST_DIGITS = 4  # a loss printed as 0.01 may well repeat
 
 def find_constant_loss(part: Part) -> list[Finding]:
     iters, losses, lines = part.losses
-    if len(losses) < LEAST_ROWS or part.segment.table.is_thinned:
+    if part.is_policy_loss or len(losses) < LEAST_ROWS or part.segment.table.is_thinned:
         return []
     num = at_the_end(losses == losses[-1])
     loss = float(losses[-1])

@@ -64,7 +64,7 @@ def noise_of(losses: Column) -> float:
 def rise_of(part: Part) -> Rise | None:
     """Where the loss rose far above its best: for good, or else where it stayed up longest."""
     iters, losses, _ = part.losses
-    if len(losses) < 6:
+    if len(losses) < 6 or part.is_policy_loss:
         return None
     is_few = len(losses) < FEW_ROWS
     smooth = smoothed(losses, 3 if is_few else 9)

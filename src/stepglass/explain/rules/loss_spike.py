@@ -17,7 +17,7 @@ LASTING = 2  # rows; the loss of a bad batch is gone by the next step
 
 def find_loss_spike(part: Part) -> list[Finding]:
     iters, losses, lines = part.losses
-    if has_risen(part) or part.segment.table.is_thinned:
+    if part.is_policy_loss or has_risen(part) or part.segment.table.is_thinned:
         return []  # in a thinned table single points may be missing
     rows, heights = _spikes(losses)
     if not len(rows) or len(rows) > 0.05 * len(losses) + 3:

@@ -44,6 +44,8 @@ END_NAMES = {
     "train_loss": "train_loss",
     "epoch": "epoch",
 }
+# Only training by reward prints these. DPO prints `rewards/chosen`, but its loss is a likelihood.
+REWARD_KEYS = {"reward", "reward_std", "objective/kl", "objective/rlhf_reward", "kl"}
 CLOCKS = ("elapsed_time", "train_runtime")  # running totals that a dict may have
 EVAL_LOSS = re.compile(r"eval_(?:(.+)_)?loss$")
 EVAL_RUNTIME = re.compile(r"eval_(?:(.+)_)?runtime$")
@@ -80,6 +82,8 @@ def dict_records(values: Values, step: int | None) -> list[Record]:
         for key, name in NAMES.items():
             if key in values:
                 record[name] = as_real(values[key])
+        if not REWARD_KEYS.isdisjoint(values):
+            record["is_policy"] = True
         if (seconds := elapsed_s(values)) is not None:
             record["elapsed_s"] = seconds
         if (rate := _rate(values)) is not None:
