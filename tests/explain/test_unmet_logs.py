@@ -78,3 +78,65 @@ def test_a_likelihood_that_rises_and_stays_up_is_still_reported() -> None:
         for n, loss in enumerate(losses)
     )
     assert named("divergence", text)
+
+
+# -- parameter-golf -----------------------------------------------------------------------------
+
+
+def golf(ms_of: dict[int, float], last: int, tokens: int = 500_000) -> str:
+    """Lines of its second script. A step takes as long as the stage that it belongs to."""
+    text, clock = f"  train_batch_tokens: {tokens}\nmodel_params:30000000\n", 0.0
+    for step in range(1, last + 1):
+        clock += next(ms for first, ms in reversed(ms_of.items()) if step >= first) / 1000
+        if step <= 3 or step % 250 == 0:
+            rate = round(step * tokens / clock)
+            text += f"{step}/9000 train_loss: {9 - step / last:.4f} train_time: {clock / 60:.1f}m tok/s: {rate}\n"
+    return text
+
+
+def test_the_step_without_a_name_and_the_mean_rate_of_parameter_golf_are_read() -> None:
+    text = golf({1: 80.0}, 2000) + "2000/9000 val_loss: 3.1 val_bpb: 1.2\n"
+    text += "stopping_early: wallclock_cap train_time: 160000ms step: 2000/9000\n"
+    [part] = studied(text).parts
+    assert part.log.format.name == "parameter-golf"
+    assert part.timing.normal_ms == pytest.approx(80.0, rel=0.001)
+    assert part.timing.ledger is not None
+    assert part.timing.ledger.total_ms == pytest.approx(160_000, rel=0.001)
+    assert part.best_eval is not None and part.best_eval.val_loss == 3.1
+
+
+def test_a_rate_that_does_not_fit_the_printed_minutes_gives_no_time() -> None:
+    lines = "".join(
+        f"{step}/9000 train_loss: 3.1 train_time: {step / 500:.1f}m tok/s: 4000000\n"
+        for step in range(500, 5000, 500)
+    )
+    [part] = studied("  train_batch_tokens: 500000\n" + lines).parts
+    assert part.timing.normal_ms is None
+
+
+def test_a_slower_stage_that_was_planned_is_no_stall() -> None:
+    text = golf({1: 80.0, 3001: 125.0, 3751: 80.0}, 6000)
+    assert not named("unexplained-stall", text)
+
+
+def test_a_mean_of_many_steps_counts_for_more_than_a_single_step() -> None:
+    [part] = studied(golf({1: 40.0, 4: 90.0}, 1000)).parts
+    assert part.timing.normal_ms == pytest.approx(90.0, rel=0.02)
+
+
+def test_tokens_per_parameter_are_of_the_steps_that_a_stopped_run_took() -> None:
+    text = golf({1: 80.0}, 7000)
+    stop = "stopping_early: wallclock_cap train_time: 560000ms step: 7000/9000\n"
+    [finding] = named("data-budget", text + stop)
+    assert finding.numbers["tokens"] == 7000 * 500_000
+    assert "planned" not in said(finding)
+
+
+def test_the_short_names_of_a_fork_of_modded_nanogpt_are_read() -> None:
+    text = "".join(
+        f"step:{n}/9000 loss:{4 - n / 9000:.4f} aux:0.01 t:{90 * n}ms step_avg:90.0ms\n"
+        for n in range(500, 6000, 500)
+    )
+    [part] = studied(text).parts
+    assert part.losses[1][0] == pytest.approx(3.9444)
+    assert part.timing.normal_ms == pytest.approx(90.0)

@@ -19,7 +19,7 @@ def inferred_evals(
     none = np.zeros(len(iters), bool)
     if not ordinary.any():
         return none
-    normal = reference or typical(timing.times[ordinary])
+    normal = reference or typical(timing.times[ordinary], np.ones(int(ordinary.sum())))
     slow = ordinary & (timing.times >= SLOW * normal) & (iters > 0)
     if not slow.any():
         return none

@@ -74,6 +74,8 @@ def reconstruct(
     if local is None:
         read_printed(timing, segment)
         return timing
+    if log.format.slows_down_by_plan:
+        local = np.maximum(local, _slower_neighbours(timing.times, kinds))
     _find_spikes(timing, segment, kinds, local, starts)
     find_stalls_at_boundaries(timing)
     split_boundaries(timing, segment)
@@ -136,10 +138,10 @@ def _find_normal(timing: Timing, kinds: RowKinds, normal_ms: float | None) -> Co
     """Set the normal time. Return the local normal time of each row, or None if unknown."""
     if kinds.ordinary.any():
         values = timing.times[kinds.ordinary]
-        timing.normal_ms = typical(values)
+        timing.normal_ms = typical(values, kinds.iters_each[kinds.ordinary])
         near = values[values < 2 * SLOW * timing.normal_ms]  # leave out stalls
         timing.sigma_ms = 1.4826 * median(np.abs(near - timing.normal_ms))
-        return _local_normal(timing.times, kinds.ordinary)
+        return _local_normal(timing.times, kinds)
     if normal_ms is not None and kinds.has_time.any():
         timing.normal_ms, timing.sigma_ms = normal_ms, 0.0
         return np.full(len(timing.times), normal_ms)
@@ -182,11 +184,20 @@ def _before_nan(segment: Segment, iters: Column) -> Mask:
     return before if before.sum() >= 2 else np.ones(len(iters), bool)
 
 
-def _local_normal(times: Column, ordinary: Mask) -> Column:
+def _slower_neighbours(times: Column, kinds: RowKinds) -> Column:
+    """The slower of the ordinary rows before and after each row that is the mean of many iterations.
+    A slower stage of a planned run goes on in the next row; a stall does not."""
+    is_mean = kinds.ordinary & (kinds.iters_each > 1)
+    known = np.where(is_mean, times, -np.inf)
+    before, after = np.append(-np.inf, known[:-1]), np.append(known[1:], -np.inf)
+    return np.where(is_mean, np.maximum(before, after), -np.inf)
+
+
+def _local_normal(times: Column, kinds: RowKinds) -> Column:
     """The time of ordinary iterations near each row, because a run may slow down over hours."""
-    rows = np.flatnonzero(ordinary)
+    rows = np.flatnonzero(kinds.ordinary)
     if len(rows) <= 2 * NEIGHBOURS:
-        return np.full(len(times), typical(times[rows]))
+        return np.full(len(times), typical(times[rows], kinds.iters_each[rows]))
     whole = len(rows) // NEIGHBOURS * NEIGHBOURS  # the last few rows use the block before them
     parts = rows[:whole].reshape(-1, NEIGHBOURS)
     middles = medians(times[parts])

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 OTHERS = (
     "nanochat.Nanochat",
     "modded.Modded",
+    "parameter_golf.ParameterGolf",
     "llmc.LlmC",
     "litgpt.LitGPT",
     "torchtitan.Torchtitan",
