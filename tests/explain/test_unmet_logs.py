@@ -102,7 +102,7 @@ def test_the_step_without_a_name_and_the_mean_rate_of_parameter_golf_are_read() 
     assert part.timing.normal_ms == pytest.approx(80.0, rel=0.001)
     assert part.timing.ledger is not None
     assert part.timing.ledger.total_ms == pytest.approx(160_000, rel=0.001)
-    assert part.best_eval is not None and part.best_eval.val_loss == 3.1
+    assert [e.val_loss for e in part.evals] == [3.1]
 
 
 def test_a_rate_that_does_not_fit_the_printed_minutes_gives_no_time() -> None:
@@ -140,3 +140,86 @@ def test_the_short_names_of_a_fork_of_modded_nanogpt_are_read() -> None:
     [part] = studied(text).parts
     assert part.losses[1][0] == pytest.approx(3.9444)
     assert part.timing.normal_ms == pytest.approx(90.0)
+
+
+# -- tables of a notebook, and logs that count no steps --------------------------------------------
+
+TABLE = "Step\tTraining Loss\tValidation Loss\tWer\n"
+
+
+def test_the_table_of_a_notebook_is_the_trainers() -> None:
+    rows = "".join(f"{100 * n}\t{2 / n:.6f}\t{2.2 / n:.6f}\t{80 - n:.4f}\n" for n in range(1, 9))
+    [part] = studied("***** Running training *****\n" + TABLE + rows).parts
+    assert part.log.format.name == "hf-trainer"
+    assert [e.iter for e in part.evals] == [100 * n for n in range(1, 9)]
+    assert part.evals[0].metrics == {"wer": 79.0}
+    assert part.losses[1][0] == 2.0
+
+
+def test_a_table_in_markdown_and_a_first_row_without_a_loss_are_read() -> None:
+    text = "| Epoch | Training Loss | Validation Loss |\n|---|---|---|\n| 1 | No log | 0.7 |\n| 2 | 0.61 | 0.6 |\n"
+    [part] = studied(text).parts
+    assert [e.val_loss for e in part.evals] == [0.7, 0.6]
+    assert part.losses[1].tolist() == [0.61]
+
+
+def test_a_policys_table_has_columns_of_rewards_and_its_loss_of_0_is_no_fault() -> None:
+    text = "Step\tTraining Loss\treward\treward_std\tkl\n" + "".join(
+        f"{n}\t0.000000\t0.5\t0.1\t0.0\n" for n in range(1, 30)
+    )
+    assert not all_rules.findings(studied(text))
+
+
+def test_a_table_of_epochs_says_epoch_and_not_step() -> None:
+    text = "Epoch\tTraining Loss\tValidation Loss\n" + "".join(
+        f"{n}\t{1 / n:.4f}\t{0.5 + 0.1 * abs(n - 3):.4f}\n" for n in range(1, 10)
+    )
+    answer = shown(text)
+    assert "epoch 3" in answer
+    assert "step 3" not in answer
+    assert "one line for each epoch" in answer
+
+
+def test_a_summary_after_a_table_makes_no_table_of_one_step() -> None:
+    end = "TrainOutput(global_step=1000, training_loss=0.5, metrics={'train_runtime': 3458.7, 'train_steps_per_second': 0.289, 'train_loss': 0.5, 'epoch': 3.0})\n"
+    [part] = studied(TABLE + "1000\t0.0012\t0.42\t74.4\n" + end).parts
+    assert part.timing.ledger is not None
+    assert part.timing.ledger.phases == {"all": 3_458_700.0}
+
+
+def unnumbered(count: int = 40) -> str:
+    """Dicts without a step, and an evaluation after every tenth, which rises from the middle on."""
+    text = ""
+    for n in range(count):
+        text += f"{{'loss': {1 - n / count:.4f}, 'learning_rate': 1e-05, 'epoch': {n / 10:.2f}}}\n"
+        if n % 5 == 4:
+            val = 0.5 + 0.02 * abs(n - count // 3)
+            text += f"{{'eval_loss': {val:.4f}, 'eval_runtime': 60.0, 'epoch': {n / 10:.2f}}}\n"
+    return text + "{'train_runtime': 2000.0, 'train_steps_per_second': 0.2, 'epoch': 4.0}\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_log_without_steps_names_none(language: str) -> None:
+    answer = shown(unnumbered(), language)
+    assert "iter 14" not in answer
+    assert "step 14" not in answer
+    entry = Words(language).text("unit-entry")
+    assert f"{entry} 14" in answer.replace("\n", " ")
+    [cost] = named("eval-too-expensive", unnumbered())
+    assert "iterations" not in said(cost)
+
+
+def test_one_line_is_one_iteration_and_no_range() -> None:
+    text = "iter 12001: loss 3.1000, time 50.00ms, mfu 10.00%\n" * 2
+    assert "12001 to 12001" not in shown(text)
+    assert "iteration 12001" in shown(text)
+
+
+def test_of_several_runs_the_longest_tells_the_time_of_a_step() -> None:
+    runs = [(300, 50.0), (20, 70.0)]
+    text = "".join(
+        f"iter {n}: loss {3 - n / 900:.4f}, time {ms:.2f}ms, mfu 10.00%\n"
+        for count, ms in runs
+        for n in range(count)
+    )
+    assert "A training step takes 50.00" in shown(text)

@@ -15,6 +15,10 @@ def cannot_show(study: Study) -> list[str]:
         ids.append("evals-unprinted" if has_times else "no-times")
     elif all(_has_no_clock(part) for part in parts):
         ids.append("wall-clock")
+    if any(part.unit == "epoch" for part in parts) and "format-one-line-per-epoch" not in ids:
+        ids.append("format-one-line-per-epoch")
+    if any(part.unit == "entry" for part in parts):
+        ids.append("no-numbers")
     if not any(p.segment.evals for p in parts):
         ids.append("no-evals")
     return ids

@@ -185,7 +185,7 @@ def _before_nan(segment: Segment, iters: Column) -> Mask:
 
 
 def _slower_neighbours(times: Column, kinds: RowKinds) -> Column:
-    """The slower of the ordinary rows before and after each row that is the mean of many iterations.
+    """The slower of the ordinary rows before and after each row that is a mean of many iterations.
     A slower stage of a planned run goes on in the next row; a stall does not."""
     is_mean = kinds.ordinary & (kinds.iters_each > 1)
     known = np.where(is_mean, times, -np.inf)

@@ -43,6 +43,13 @@ class Part:
     def format(self) -> LogFormat:
         return self.log.format
 
+    @property
+    def unit(self) -> str:
+        """What the numbers of this log count: steps, epochs, or entries if it prints no numbers."""
+        if not self.segment.has_iter_numbers:
+            return "entry"
+        return "epoch" if self.format.counts_epochs else "step"
+
     def setting(self, name: str) -> Any:
         return self.segment.setting(name)
 

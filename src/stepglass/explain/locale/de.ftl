@@ -65,7 +65,17 @@ log-segments = { $count ->
    *[other] { $count } Läufe nacheinander (die Iterationsnummer springt zurück, oder das Log meldet einen neuen Lauf)
   }
 columns-taken = Der Trainer ist unbekannt. Die Spalten wurden so gedeutet: { $columns }
-segment-title = Lauf { $number }: Iterationen { $first } bis { $last }
+segment-title = Lauf { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: Epoche { $first }
+       *[many] {""}: Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: Iteration { $first }
+       *[many] {""}: Iterationen { $first } bis { $last }
+      }
+  }
 answer-problem = Problem: { $title }
 answer-advice = Lässt sich verbessern: { $title }
 answer-note = Kein Problem gefunden. { $title }
@@ -73,6 +83,7 @@ answer-fine = Kein Problem gefunden.
 answer-error = Problem: Der Lauf endete mit einem Fehler (Zeile { $line }): { $detail }
 answer-interrupted = Kein Problem gefunden; der Lauf wurde abgebrochen (Zeile { $line }).
 answer-step = Ein Trainingsschritt dauert { $normal_ms }.
+answer-epoch = Eine Epoche dauert { $normal_ms }.
 answer-mean = Ein Schritt dauert im Mittel { $mean_ms } (Uhr des Logs: { $clock }).
 answer-run-mean = Ein Schritt dauert im Mittel { $mean_ms }, alles andere eingerechnet.
 answer-no-step = Wie lange ein Schritt dauert, steht nicht im Log.
@@ -87,6 +98,8 @@ val-losses = { $figure ->
     [best] bester Wert { $best_loss } (step { $best_iter }, zugleich der letzte)
    *[both] bester Wert { $best_loss } (step { $best_iter }), letzter { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = Eintrag
 loss-row = Loss
 time-row = Zeit
 where-title = Wo die Zeit geblieben ist
@@ -98,11 +111,32 @@ basis-bar = nach der verstrichenen Zeit im Fortschrittsbalken
 basis-printed = Summe der ausgegebenen Zeiten
 basis-estimated = geschätzt: Nicht ausgegebene Iterationen zählen als normale
 covers-run = ganzer Lauf
-covers-loop = Iterationen { $first } bis { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] Epoche { $first }
+       *[many] Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] Iteration { $first }
+       *[many] Iterationen { $first } bis { $last }
+      }
+  }
 covers-loop-unnumbered = ausgegebene Iterationen
-covers-timed = Schritte und Evaluationen der Iterationen { $first } bis { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] Schritte und Evaluationen der Epoche { $first }
+       *[many] Schritte und Evaluationen der Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] Schritt und Evaluationen der Iteration { $first }
+       *[many] Schritte und Evaluationen der Iterationen { $first } bis { $last }
+      }
+  }
 covers-timed-unnumbered = ausgegebene Schritte und Evaluationen
-covers-steps = nur die Trainingsschritte { $first } bis { $last }; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
+covers-steps = { $span ->
+    [one] nur der Trainingsschritt { $first }; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
+   *[many] nur die Trainingsschritte { $first } bis { $last }; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
+  }
 covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte; wie lange Evaluationen und Checkpoints dauern, steht nicht im Log
 clock-of-bar = verstrichene Zeit im Fortschrittsbalken
 clock-without = { $clock }, ohne { $phases }
@@ -300,6 +334,8 @@ rule-eval-too-expensive-text = Jede { $variant ->
    *[plain] Evaluation
   } dauert { $each_ms }{ $compared ->
     [yes] {""}, so lange wie { $each_iters } Iterationen, und kommt alle { $interval } Iterationen
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}und kommt alle { $interval } Iterationen
   }. { $advice ->
     [interval] Bei einem Abstand von { $wanted } Iterationen wären es etwa 5 % der Zeit.
@@ -583,6 +619,7 @@ cannot-last-micro-batch = Wie hoch der Loss einer ganzen Iteration ist: nanoGPT 
 cannot-wall-clock = Was außerhalb der Schleife geschah (Importe, Laden der Daten, das Ende): Keine der erkannten Zeilen trägt eine Uhrzeit.
 cannot-no-times = Wo die Zeit geblieben ist: Die erkannten Zeilen enthalten weder Zeiten noch Zeitstempel.
 cannot-evals-unprinted = Was die Evaluationen kosteten und damit auch, wie lange der Lauf dauerte: Sie fallen auf Iterationen, die nicht ausgegeben werden.
+cannot-no-numbers = Zu welchem Schritt eine Zeile gehört: Das Log gibt es nicht an. Gezählt sind stattdessen die Einträge mit einem Loss, ab 0.
 cannot-no-evals = Ob das Modell generalisiert: Keine der erkannten Zeilen ist eine Evaluation.
 cannot-format-nanochat = Evaluationen, Samples und Checkpoints: dt und total time von nanochat lassen sie aus; der Loss ist geglättet.
 cannot-format-modded-nanogpt = Was Validierung und Anlaufzeit kosten: Der Timer wird dafür angehalten.

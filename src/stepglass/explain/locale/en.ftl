@@ -13,7 +13,17 @@ log-segments = { $count ->
    *[other] { $count } runs, one after the other (the iteration number goes back, or the log says so)
   }
 columns-taken = The trainer is not known. Columns were taken for: { $columns }
-segment-title = Run { $number }: iterations { $first } to { $last }
+segment-title = Run { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: epoch { $first }
+       *[many] {""}: epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: iteration { $first }
+       *[many] {""}: iterations { $first } to { $last }
+      }
+  }
 answer-problem = Problem: { $title }
 answer-advice = Worth changing: { $title }
 answer-note = No problem found. { $title }
@@ -21,6 +31,7 @@ answer-fine = No problem found.
 answer-error = Problem: the run ended with an error (line { $line }): { $detail }
 answer-interrupted = No problem found; the run was interrupted (line { $line }).
 answer-step = A training step takes { $normal_ms }.
+answer-epoch = An epoch takes { $normal_ms }.
 answer-mean = A step takes { $mean_ms } on average by { $clock }.
 answer-run-mean = A step takes { $mean_ms } on average, everything else included.
 answer-no-step = The log does not say how long a step takes.
@@ -35,6 +46,8 @@ val-losses = { $figure ->
     [best] best { $best_loss } (step { $best_iter }, the last)
    *[both] best { $best_loss } (step { $best_iter }), last { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = entry
 loss-row = loss
 time-row = time
 where-title = Where the time went
@@ -46,11 +59,32 @@ basis-bar = by the progress bar's elapsed time
 basis-printed = the sum of the printed times
 basis-estimated = estimated: iterations that are not printed count as normal ones
 covers-run = the whole run
-covers-loop = iterations { $first } to { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] epoch { $first }
+       *[many] epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] iteration { $first }
+       *[many] iterations { $first } to { $last }
+      }
+  }
 covers-loop-unnumbered = the printed iterations
-covers-timed = steps and evaluations of iterations { $first } to { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] steps and evaluations of epoch { $first }
+       *[many] steps and evaluations of epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] step and evaluations of iteration { $first }
+       *[many] steps and evaluations of iterations { $first } to { $last }
+      }
+  }
 covers-timed-unnumbered = the printed steps and evaluations
-covers-steps = training steps { $first } to { $last } only; this log does not time evaluations and checkpoints
+covers-steps = { $span ->
+    [one] training step { $first } only; this log does not time evaluations and checkpoints
+   *[many] training steps { $first } to { $last } only; this log does not time evaluations and checkpoints
+  }
 covers-steps-unnumbered = the printed training steps only; this log does not time evaluations and checkpoints
 clock-of-bar = the progress bar's elapsed time
 clock-without = { $clock }, which leaves out: { $phases }
@@ -248,6 +282,8 @@ rule-eval-too-expensive-text = Each { $variant ->
    *[plain] evaluation
   } takes { $each_ms }{ $compared ->
     [yes] {""}, as long as { $each_iters } iterations, and comes every { $interval }
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}and comes every { $interval } iterations
   }. { $advice ->
     [interval] One every { $wanted } iterations would take about 5%.
@@ -531,6 +567,7 @@ cannot-last-micro-batch = The loss of a whole iteration: nanoGPT prints the last
 cannot-wall-clock = What happened outside the loop (imports, loading data, the end): no line that was understood tells its time.
 cannot-no-times = Where the time went: the lines that were understood have neither times nor timestamps.
 cannot-evals-unprinted = What the evaluations cost, and so how long the run took: they fall on iterations that are not printed.
+cannot-no-numbers = Which step a line is of: the log does not print it. Entries with a loss are counted from 0 instead.
 cannot-no-evals = Whether the model generalises: none of the lines that were understood is an evaluation.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.

@@ -61,7 +61,17 @@ log-segments = { $count ->
    *[other] { $count } ejecuciones, una tras otra (el número de iteración retrocede o el log lo indica)
   }
 columns-taken = Trainer desconocido. Columnas interpretadas así: { $columns }
-segment-title = Ejecución { $number }: iteraciones { $first } a { $last }
+segment-title = Ejecución { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: época { $first }
+       *[many] {""}: épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: iteración { $first }
+       *[many] {""}: iteraciones { $first } a { $last }
+      }
+  }
 answer-problem = Problema: { $title }
 answer-advice = Se puede mejorar: { $title }
 answer-note = No se detectan problemas. { $title }
@@ -69,6 +79,7 @@ answer-fine = No se detectan problemas.
 answer-error = Problema: la ejecución terminó con un error (línea { $line }): { $detail }
 answer-interrupted = No se detectan problemas; la ejecución se interrumpió (línea { $line }).
 answer-step = Un paso de entrenamiento tarda { $normal_ms }.
+answer-epoch = Una época tarda { $normal_ms }.
 answer-mean = Un paso tarda { $mean_ms } en promedio según { $clock }.
 answer-run-mean = Un paso tarda { $mean_ms } en promedio, todo incluido.
 answer-no-step = El log no dice cuánto tarda un paso.
@@ -83,6 +94,8 @@ val-losses = { $figure ->
     [best] mejor { $best_loss } (step { $best_iter }, la última)
    *[both] mejor { $best_loss } (step { $best_iter }), última { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = entrada
 loss-row = pérdida
 time-row = tiempo
 where-title = En qué se fue el tiempo
@@ -94,11 +107,32 @@ basis-bar = según el tiempo transcurrido de la barra de progreso
 basis-printed = suma de los tiempos impresos
 basis-estimated = estimación: las iteraciones no impresas se cuentan como normales
 covers-run = la ejecución completa
-covers-loop = iteraciones { $first } a { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] época { $first }
+       *[many] épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] iteración { $first }
+       *[many] iteraciones { $first } a { $last }
+      }
+  }
 covers-loop-unnumbered = las iteraciones impresas
-covers-timed = pasos y evaluaciones de las iteraciones { $first } a { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] pasos y evaluaciones de la época { $first }
+       *[many] pasos y evaluaciones de las épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] paso y evaluaciones de la iteración { $first }
+       *[many] pasos y evaluaciones de las iteraciones { $first } a { $last }
+      }
+  }
 covers-timed-unnumbered = los pasos y las evaluaciones que se imprimen
-covers-steps = solo los pasos de entrenamiento { $first } a { $last }; este log no mide evaluaciones ni checkpoints
+covers-steps = { $span ->
+    [one] solo el paso de entrenamiento { $first }; este log no mide evaluaciones ni checkpoints
+   *[many] solo los pasos de entrenamiento { $first } a { $last }; este log no mide evaluaciones ni checkpoints
+  }
 covers-steps-unnumbered = solo los pasos de entrenamiento impresos; este log no mide evaluaciones ni checkpoints
 clock-of-bar = el tiempo transcurrido de la barra de progreso
 clock-without = { $clock }, que no incluye: { $phases }
@@ -296,6 +330,8 @@ rule-eval-too-expensive-text = Cada { $variant ->
    *[plain] evaluación
   } tarda { $each_ms }{ $compared ->
     [yes] {""}, tanto como { $each_iters } iteraciones, y hay una cada { $interval }
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}y hay una cada { $interval } iteraciones
   }. { $advice ->
     [interval] Con una cada { $wanted } iteraciones ocuparían alrededor del 5{"\u00A0"}% del tiempo.
@@ -579,6 +615,7 @@ cannot-last-micro-batch = La pérdida de una iteración completa: nanoGPT imprim
 cannot-wall-clock = Qué pasó fuera del bucle (imports, carga de datos, el final): ninguna línea reconocida indica la hora.
 cannot-no-times = En qué se fue el tiempo: las líneas reconocidas no tienen ni tiempos ni marcas de tiempo.
 cannot-evals-unprinted = Cuánto costaron las evaluaciones y, por tanto, cuánto duró la ejecución: caen en iteraciones que no se imprimen.
+cannot-no-numbers = A qué paso corresponde cada línea: el log no lo imprime. En su lugar se cuentan, desde 0, las entradas con pérdida.
 cannot-no-evals = Si el modelo generaliza: ninguna de las líneas reconocidas es una evaluación.
 cannot-format-nanochat = Evaluaciones, muestras y checkpoints: dt y total time de nanochat no los incluyen; su pérdida está suavizada.
 cannot-format-modded-nanogpt = Cuánto cuestan la validación y el arranque: el cronómetro se detiene mientras duran.

@@ -53,7 +53,17 @@ log-segments = { $count ->
    *[other] { $count } runs successifs (le numéro d'itération revient en arrière, ou le log le dit)
   }
 columns-taken = Trainer inconnu. Sens attribué aux colonnes : { $columns }
-segment-title = Run { $number } : itérations { $first } à { $last }
+segment-title = Run { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""} : epoch { $first }
+       *[many] {""} : epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] {""} : itération { $first }
+       *[many] {""} : itérations { $first } à { $last }
+      }
+  }
 answer-problem = Problème : { $title }
 answer-advice = À améliorer : { $title }
 answer-note = Aucun problème détecté. { $title }
@@ -61,6 +71,7 @@ answer-fine = Aucun problème détecté.
 answer-error = Problème : le run s'est terminé par une erreur (ligne { $line }) : { $detail }
 answer-interrupted = Aucun problème détecté ; le run a été interrompu (ligne { $line }).
 answer-step = Un step d'entraînement prend { $normal_ms }.
+answer-epoch = Une epoch prend { $normal_ms }.
 answer-mean = Un step prend { $mean_ms } en moyenne d'après { $clock }.
 answer-run-mean = Un step prend { $mean_ms } en moyenne, tout compris.
 answer-no-step = Le log ne dit pas combien de temps prend un step.
@@ -75,6 +86,8 @@ val-losses = { $figure ->
     [best] meilleure valeur { $best_loss } (step { $best_iter }, la dernière)
    *[both] meilleure valeur { $best_loss } (step { $best_iter }), dernière { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = entrée
 loss-row = perte
 time-row = temps
 where-title = Où est passé le temps
@@ -86,11 +99,32 @@ basis-bar = d'après le temps écoulé qu'affiche la barre de progression
 basis-printed = somme des temps affichés
 basis-estimated = estimation : les itérations non affichées sont supposées normales
 covers-run = run complet
-covers-loop = itérations { $first } à { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] epoch { $first }
+       *[many] epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] itération { $first }
+       *[many] itérations { $first } à { $last }
+      }
+  }
 covers-loop-unnumbered = itérations affichées
-covers-timed = steps et évaluations des itérations { $first } à { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] steps et évaluations de l'epoch { $first }
+       *[many] steps et évaluations des epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] step et évaluations de l'itération { $first }
+       *[many] steps et évaluations des itérations { $first } à { $last }
+      }
+  }
 covers-timed-unnumbered = steps et évaluations affichés
-covers-steps = steps d'entraînement { $first } à { $last } seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
+covers-steps = { $span ->
+    [one] step d'entraînement { $first } seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
+   *[many] steps d'entraînement { $first } à { $last } seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
+  }
 covers-steps-unnumbered = steps d'entraînement affichés seulement ; ce log ne chronomètre ni les évaluations ni les checkpoints
 clock-of-bar = le temps écoulé qu'affiche la barre de progression
 clock-without = { $clock }, qui ne compte pas : { $phases }
@@ -288,6 +322,8 @@ rule-eval-too-expensive-text = Chaque évaluation{ $variant ->
    *[plain] {""}
   } prend { $each_ms }{ $compared ->
     [yes] {""}, soit { $each_iters } fois le temps d'une itération, et revient toutes les { $interval } itérations
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}et revient toutes les { $interval } itérations
   }. { $advice ->
     [interval] Une évaluation toutes les { $wanted } itérations prendrait environ 5 % du temps.
@@ -571,6 +607,7 @@ cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche 
 cannot-wall-clock = Ce qui s'est passé hors de la boucle (imports, chargement des données, fin) : aucune ligne reconnue n'est horodatée.
 cannot-no-times = Où est passé le temps : les lignes reconnues n'ont ni temps ni horodatage.
 cannot-evals-unprinted = Ce que les évaluations ont coûté, et donc la durée du run : elles tombent sur des itérations non affichées.
+cannot-no-numbers = À quel step correspond une ligne : le log ne l'affiche pas. À la place, les entrées qui ont une perte sont comptées à partir de 0.
 cannot-no-evals = Si le modèle généralise : aucune des lignes reconnues n'est une évaluation.
 cannot-format-nanochat = Évaluations, échantillons et checkpoints : le dt et le total time de nanochat ne les comptent pas ; sa perte est lissée.
 cannot-format-modded-nanogpt = Ce que coûtent la validation et le démarrage : le chronomètre est arrêté pendant ce temps.

@@ -31,7 +31,10 @@ def _verdict(study: Study, found: list[Finding], words: Words) -> str:
 def _step(study: Study, words: Words) -> str:
     timed = [part for part in study.parts if part.timing.normal_ms is not None]
     if timed:
-        return words.text("answer-step", normal_ms=timed[-1].timing.normal_ms)
+        # Of several runs, the longest is the one that people mean.
+        longest = max(timed, key=lambda part: part.timing.num_iters or 0)
+        key = "answer-epoch" if longest.unit == "epoch" else "answer-step"
+        return words.text(key, normal_ms=longest.timing.normal_ms)
     clocked = [part for part in study.parts if part.timing.mean_ms is not None]
     if clocked:
         return words.text(

@@ -26,6 +26,7 @@ NBSP = "\u00a0"
 ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
 
 
+NUMBERED = re.compile(r"\b(?:iter|[Ss]teps?) (?=\d)")
 COUNTED = ("count", "lines", "more", "replayed", "understood")
 
 
@@ -87,6 +88,11 @@ class Words:
             if isinstance(variant.key, fluent.Identifier) and variant.key.name == name:
                 return variant.value
         return next(variant.value for variant in choice.variants if variant.default)
+
+    def counted(self, text: str, unit: str) -> str:
+        """The text, with the unit of a log that counts no steps: `epoch 3` for `step 3`. These are
+        words of the log, which no catalogue translates."""
+        return text if unit == "step" else NUMBERED.sub(self.text(f"unit-{unit}") + " ", text)
 
     def value(self, name: str, value: object) -> object:
         """A value in the form that a sentence needs."""

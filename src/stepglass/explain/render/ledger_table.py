@@ -58,7 +58,9 @@ def covers_text(part: Part, ledger: Ledger, words: Words) -> str:
     last = segment.last_iter
     if ledger.basis == "clock" and segment.last_elapsed is not None:
         last = segment.last_elapsed.iter
-    return words.text(key, first=str(_first_iter(part, ledger)), last=str(last))
+    first = _first_iter(part, ledger)
+    span = "one" if first == last else "many"
+    return words.text(key, unit=part.unit, span=span, first=str(first), last=str(last))
 
 
 def _first_iter(part: Part, ledger: Ledger) -> int:

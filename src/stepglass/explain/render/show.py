@@ -68,6 +68,8 @@ def _part(part: Part, words: Words, has_title: bool, width: int) -> Iterator[str
         yield words.text(
             "segment-title",
             number=str(part.number + 1),
+            unit=part.unit,
+            span="one" if segment.first_iter == segment.last_iter else "many",
             first=str(segment.first_iter),
             last=str(segment.last_iter),
         )
@@ -113,7 +115,7 @@ def _val_losses(part: Part, words: Words, width: int) -> list[str]:
         last_loss=last.val,
         last_iter=str(last.iter),
     )
-    return wrapped(said, "  ", "    ", width)
+    return wrapped(words.counted(said, part.unit), "  ", "    ", width)
 
 
 def finding_lines(

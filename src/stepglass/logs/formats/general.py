@@ -193,7 +193,8 @@ class General:
         self._columns: dict[str, str] = {}
         self._losses: tuple[float | None, float | None] = (None, None)  # the newest evaluation
         clocks = [key for key, meaning in plan.times.items() if meaning == "elapsed"]
-        self.format = replace(FORMAT, elapsed_name=clocks[0] if clocks else "")
+        name = clocks[0] if clocks else ""
+        self.format = replace(FORMAT, elapsed_name=name, counts_epochs=plan.is_epoch)
 
     def read(self, text: str) -> list[Record]:
         row = self._splitter.read(text)

@@ -150,7 +150,7 @@ def evaluation_of(said: dict[str, float | None], iteration: int | None) -> list[
 class KerasCsv:
     """Reads the file of Keras' CSVLogger: one row for each epoch, counted from 0."""
 
-    format = LogFormat("keras", limits=("format-one-line-per-epoch",), loss_is_nats=False)
+    format = LogFormat("keras", counts_epochs=True, loss_is_nats=False)
 
     def __init__(self) -> None:
         self._header: list[str] | None = None

@@ -1,12 +1,12 @@
-"""parameter-golf's second script, whose lines have a step without a name. The first one prints those
-of modded-nanogpt.
+"""parameter-golf's second script, whose lines have a step without a name. The first one prints
+those of modded-nanogpt.
 
     1500/20000 train_loss: 2.6386 train_time: 2.4m tok/s: 8213200
     4957/20000 val_loss: 2.3571 val_bpb: 1.0771
     stopping_early: wallclock_cap train_time: 599556ms step: 4957/20000
     diagnostic quantized val_loss:2.35491149 val_bpb:1.07603278 eval_time:10989ms
 
-A tenth of a minute is too coarse to time a step. But `tok/s` is the mean since the clock started, so
+A tenth of a minute is too coarse to time a step. But `tok/s` is the mean since the clock started:
 with the tokens of a step it gives the same clock, exactly. The clock stops during validation.
 """
 
@@ -89,8 +89,8 @@ class ParameterGolf:
         return [record]
 
     def _clock(self, step: int, rest: str) -> float | None:
-        """Seconds since the clock started. None if `tok/s` does not fit the printed minutes: then it
-        is the rate of something else."""
+        """Seconds since the clock started. None if `tok/s` does not fit the printed minutes: then
+        it is the rate of something else."""
         speed, minutes = SPEED.search(rest), MINUTES.search(rest)
         rate = plain_number(speed[1]) if speed else None
         printed = plain_number(minutes[1]) if minutes else None
