@@ -223,3 +223,86 @@ def test_of_several_runs_the_longest_tells_the_time_of_a_step() -> None:
         for n in range(count)
     )
     assert "A training step takes 50.00" in shown(text)
+
+
+# -- losses -------------------------------------------------------------------------------------
+
+
+def nanochat(losses: list[float]) -> str:
+    return "".join(
+        f"step {n:05d}/21400 (0.02%) | loss: {loss:.6f} | lrm: 1.00 | dt: 480.00ms | tok/sec: 529,882 | mfu: 48.13 | total time: {n * 0.008:.2f}m\n"
+        for n, loss in enumerate(losses)
+    )
+
+
+def test_a_bad_batch_in_a_moving_average_lasts_and_is_no_fault_of_the_learning_rate() -> None:
+    around, mean, losses = random.Random(3), 3.0, []
+    for n in range(900):
+        raw = 14.0 if n in (400, 600, 800) else 3.0 + around.gauss(0, 0.01)
+        mean = 0.9 * mean + 0.1 * raw
+        losses.append(mean)
+    [finding] = named("loss-spike", nanochat(losses))
+    assert finding.level == "note"
+    assert "learning rate" not in said(finding)
+    assert "moving average" in said(finding)
+
+
+def test_a_stretch_of_easier_data_that_ends_is_no_rise_of_the_loss() -> None:
+    around = random.Random(5)
+    levels = [3.25] * 1500 + [2.95] * 240 + [3.24] * 15 + [3.2] * 1000
+    text = "".join(
+        f"step {n:5d} | loss: {level + around.gauss(0, 0.03):.6f} | lr 5.2074e-04 | norm: 0.2201 | dt: 712.60ms | tok/sec: 735735.61\n"
+        for n, level in enumerate(levels)
+    )
+    assert not named("divergence", text)
+
+
+def dicts(losses: list[float]) -> str:
+    return "".join(
+        f"{{'loss': {loss}, 'learning_rate': 1e-05, 'epoch': {n / 100:.2f}}}\n"
+        for n, loss in enumerate(losses)
+    )
+
+
+def test_a_loss_that_falls_to_0_at_once_is_a_fault_after_three_lines() -> None:
+    [finding] = named("constant-loss", dicts([1.06, 1.15, 1.19, 0.0, 0.0, 0.0]))
+    assert (finding.status, finding.variant) == ("supported", "zero")
+
+
+def test_a_loss_that_was_learned_down_to_0_is_no_fault() -> None:
+    assert not named("constant-loss", dicts([1.06, 0.4, 0.1, 0.01, 0.0001, 0.0, 0.0, 0.0]))
+
+
+# -- times --------------------------------------------------------------------------------------
+
+
+def lines_around_an_evaluation(after_ms: float) -> str:
+    """nanoGPT's lines. Its mfu is a moving average, which a slow line pulls down."""
+    text, mfu = "", None
+    for n in range(300, 700, 10):
+        if n == 500:
+            text += "step 500: train loss 3.0000, val loss 3.1000\nsaving checkpoint to out\n"
+        ms = 20_000.0 if n == 500 else 100.0 if n < 500 else after_ms
+        now = 20.0 * 100.0 / ms
+        mfu = now if mfu is None else 0.9 * mfu + 0.1 * now
+        text += f"iter {n}: loss 3.0000, time {ms:.2f}ms, mfu {mfu:.2f}%\n"
+    return text
+
+
+def test_an_echo_in_the_mfu_does_not_hide_that_the_speed_changed() -> None:
+    [same] = named("mfu-echo", lines_around_an_evaluation(100.0))
+    assert "did not change" in said(same)
+    [slower] = named("mfu-echo", lines_around_an_evaluation(120.0))
+    assert "did not change" not in said(slower)
+    assert "not a slowdown" not in said(slower)
+
+
+def test_a_clock_that_runs_since_the_start_covers_the_steps_before_the_first_line() -> None:
+    text = "".join(
+        f'{{"current_steps": {20 * n}, "total_steps": 400, "loss": 1.4, "lr": 4e-06, "epoch": 0.2, "percentage": 22.2, "elapsed_time": "0:{n // 2:02d}:{30 * (n % 2):02d}", "remaining_time": "0:01:35"}}\n'
+        for n in range(1, 15)
+    )
+    [part] = studied(text).parts
+    assert part.timing.ledger is not None
+    assert part.timing.ledger.phases == {"step": 420_000.0}
+    assert "iterations 1 to 280" in shown(text)

@@ -175,7 +175,7 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
         # The mean, not the median: where times scatter, the unprinted ones do too.
         usual = timing.times[timing.ordinary]
         mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
-        estimated_ms = max(0, timing.num_iters - num_iters) * mean_ms
+        estimated_ms = max(0, _num_iters(segment, timing.num_iters) - num_iters) * mean_ms
         phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
     else:
         steps = np.diff(table.column("iter"), prepend=np.nan)
@@ -183,6 +183,15 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
         phases["step"] = max(0.0, float(np.nansum(timing.times * steps)) - excess)
     _charge_spikes(phases, timing)
     return phases, estimated_ms
+
+
+def _num_iters(segment: Segment, num_printed: int) -> int:
+    """The number of iterations between which time has passed. A clock that runs since the start has
+    also seen those before the first line."""
+    last = segment.last_elapsed
+    if last is None or not has_process_start(segment, is_first=True):
+        return num_printed
+    return max(num_printed, last.iter)
 
 
 def covered(segment: Segment) -> tuple[float, int]:

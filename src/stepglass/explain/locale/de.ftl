@@ -226,8 +226,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = Der Einbruch der mfu ist nur die Nachwirkung einer langsamen Zeile, keine Verlangsamung
-rule-mfu-echo-text = Die ausgegebene mfu ist ein gleitender Mittelwert: neun Zehntel alter Wert, ein Zehntel neuer. Die langsame Zeile von iter { $iter } hat sie von { $before_mfu } auf { $printed_mfu } gedrückt; es dauert rund zwanzig Zeilen, bis sie sich davon erholt. Aus den ausgegebenen Zeiten nachgerechnet, stimmt der Mittelwert mit allen { $replayed } ausgegebenen Werten überein. Die Geschwindigkeit selbst blieb gleich: eine mfu von { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] Der Einbruch der mfu bei iter { $iter } ist die Nachwirkung einer langsamen Zeile
+   *[plain] Der Einbruch der mfu ist nur die Nachwirkung einer langsamen Zeile, keine Verlangsamung
+  }
+rule-mfu-echo-text = Die ausgegebene mfu ist ein gleitender Mittelwert: neun Zehntel alter Wert, ein Zehntel neuer. Die langsame Zeile von iter { $iter } hat sie von { $before_mfu } auf { $printed_mfu } gedrückt; es dauert rund zwanzig Zeilen, bis sie sich davon erholt. Aus den ausgegebenen Zeiten nachgerechnet, stimmt der Mittelwert mit allen { $replayed } ausgegebenen Werten überein.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}Die Geschwindigkeit selbst blieb gleich: eine mfu von { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [window] Die ersten { $count } Iterationen enthalten die Anlaufzeit
@@ -489,6 +495,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = Der Loss sprang von den üblichen { $around_loss } auf { $loss } (um das { $z }-Fache des Rauschens) und fiel wieder. { $variant ->
     [data] In { $runs } Läufen dieses Logs springt der Loss bei derselben Iteration: Die Ursache liegt in den dort gelesenen Daten, nicht in den Einstellungen.
     [rate] Solche Sprünge gibt es hier viele, und sie dauern mehrere Zeilen: Vermutlich ist die Lernrate zu hoch, oder das Gradient Clipping fehlt.
+    [smoothed] Der ausgegebene Loss ist ein gleitender Mittelwert: Der Loss des Batches selbst war viel höher, und seine Spur verblasst erst über mehrere Zeilen. Ein paar davon sind harmlos.
    *[plain] Ein Sprung, der in der nächsten Zeile vorbei ist, kommt meist von einem ungewöhnlichen Batch. Ein paar davon sind harmlos.
   }
 

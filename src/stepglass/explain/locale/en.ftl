@@ -174,8 +174,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = The dip in mfu is an echo of one slow line, not a slowdown
-rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values. The speed itself did not change: { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] The dip in mfu at iter { $iter } is an echo of one slow line
+   *[plain] The dip in mfu is an echo of one slow line, not a slowdown
+  }
+rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}The speed itself did not change: { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [window] The first { $count } iterations include the start-up
@@ -437,6 +443,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = The loss jumped to { $loss } where { $around_loss } was usual ({ $z } times the noise) and came back. { $variant ->
     [data] { $runs } runs of this log jump at the same iteration: the cause is in the data read there, not in the settings.
     [rate] Such jumps are many and last for several lines: the learning rate is probably too high, or gradients are not clipped.
+    [smoothed] The printed loss is a moving average: the batch's own loss was much higher, and its trace fades over several lines. A few of these are harmless.
    *[plain] A jump that is gone by the next line is usually an odd batch. A few of these are harmless.
   }
 

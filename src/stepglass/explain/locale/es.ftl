@@ -222,8 +222,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = La caída del mfu es el eco de una sola línea lenta, no una ralentización
-rule-mfu-echo-text = El mfu impreso es una media móvil: nueve décimas partes del valor anterior y una décima parte del nuevo. La línea lenta de iter { $iter } lo hizo bajar del { $before_mfu } al { $printed_mfu }, y hacen falta unas veinte líneas para que se recupere. Recalcular la media con los tiempos impresos reproduce los { $replayed } valores impresos. La velocidad en sí no cambió: un mfu del { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] La caída del mfu en iter { $iter } es el eco de una sola línea lenta
+   *[plain] La caída del mfu es el eco de una sola línea lenta, no una ralentización
+  }
+rule-mfu-echo-text = El mfu impreso es una media móvil: nueve décimas partes del valor anterior y una décima parte del nuevo. La línea lenta de iter { $iter } lo hizo bajar del { $before_mfu } al { $printed_mfu }, y hacen falta unas veinte líneas para que se recupere. Recalcular la media con los tiempos impresos reproduce los { $replayed } valores impresos.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}La velocidad en sí no cambió: un mfu del { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [window] Las primeras { $count } iteraciones incluyen el arranque
@@ -485,6 +491,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = La pérdida saltó a { $loss } cuando lo habitual era { $around_loss } (un salto de { $z } veces el ruido) y volvió a su nivel anterior. { $variant ->
     [data] { $runs } ejecuciones de este log tienen el salto en la misma iteración: la causa está en los datos que se leen ahí, no en la configuración.
     [rate] Hay muchos saltos así y duran varias líneas: probablemente la tasa de aprendizaje es demasiado alta o los gradientes no se recortan.
+    [smoothed] La pérdida impresa es una media móvil: la del propio batch fue mucho mayor, y su rastro se desvanece a lo largo de varias líneas. Unos pocos son inofensivos.
    *[plain] Un salto que desaparece en la línea siguiente suele deberse a un batch atípico. Unos pocos son inofensivos.
   }
 

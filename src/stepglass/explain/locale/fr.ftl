@@ -214,8 +214,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = Le creux du mfu est l'écho d'une seule ligne lente, pas un ralentissement
-rule-mfu-echo-text = Le mfu affiché est une moyenne glissante : neuf dixièmes de l'ancienne valeur, un dixième de la nouvelle. La ligne lente d'iter { $iter } l'a fait passer de { $before_mfu } à { $printed_mfu }, et il lui faut une vingtaine de lignes pour remonter. Recalculer la moyenne à partir des temps affichés redonne les { $replayed } valeurs affichées. La vitesse, elle, n'a pas changé : { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] Le creux du mfu à iter { $iter } est l'écho d'une seule ligne lente
+   *[plain] Le creux du mfu est l'écho d'une seule ligne lente, pas un ralentissement
+  }
+rule-mfu-echo-text = Le mfu affiché est une moyenne glissante : neuf dixièmes de l'ancienne valeur, un dixième de la nouvelle. La ligne lente d'iter { $iter } l'a fait passer de { $before_mfu } à { $printed_mfu }, et il lui faut une vingtaine de lignes pour remonter. Recalculer la moyenne à partir des temps affichés redonne les { $replayed } valeurs affichées.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}La vitesse, elle, n'a pas changé : { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [window] Les { $count } premières itérations comprennent le démarrage
@@ -477,6 +483,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = La perte a bondi à { $loss } au lieu de { $around_loss } d'habitude ({ $z } fois le bruit), puis elle est redescendue. { $variant ->
     [data] { $runs } runs de ce log ont un pic à la même itération : la cause est dans les données lues là, pas dans les réglages.
     [rate] Ces pics sont nombreux et durent plusieurs lignes : le taux d'apprentissage est sans doute trop élevé, ou les gradients ne sont pas clippés.
+    [smoothed] La perte affichée est une moyenne glissante : celle du batch lui-même était bien plus élevée, et sa trace s'efface en plusieurs lignes. Quelques-uns sont sans gravité.
    *[plain] Un pic qui a disparu à la ligne suivante vient en général d'un batch atypique. Quelques pics de ce genre sont sans gravité.
   }
 

@@ -69,6 +69,8 @@ def _first_iter(part: Part, ledger: Ledger) -> int:
     is_excerpt = not has_process_start(segment, is_first=True)
     if ledger.basis == "clock" and segment.first_elapsed is not None and is_excerpt:
         return segment.first_elapsed.iter + 1  # the time since that line
+    if ledger.basis == "clock" and not is_excerpt:
+        return min(1, segment.first_iter or 0)  # all the time since the start
     # A mean includes earlier iterations, but not if the first line has none.
     has_mean = len(windows) > 0 and bool(np.isfinite(part.timing.times[0]))
     before = round(windows[0]) - 1 if has_mean else 0
