@@ -306,3 +306,46 @@ def test_a_clock_that_runs_since_the_start_covers_the_steps_before_the_first_lin
     assert part.timing.ledger is not None
     assert part.timing.ledger.phases == {"step": 420_000.0}
     assert "iterations 1 to 280" in shown(text)
+
+
+def finished(losses: list[float], mean: float) -> str:
+    end = f"{{'train_runtime': 1000.0, 'train_steps_per_second': 0.4, 'train_loss': {mean}, 'epoch': 3.0}}\n"
+    return dicts(losses) + end
+
+
+def test_the_time_at_the_end_of_a_resumed_run_is_not_that_of_the_whole_run() -> None:
+    losses = [0.5 + 1 / (n + 1) for n in range(40)]
+    mean = sum(losses) / len(losses)
+    assert "the whole run" in shown(finished(losses, mean))
+    # The Trainer divides the loss of the last tenth of the steps by all of them.
+    answer = shown(finished(losses, mean / 10))
+    assert "the whole run" not in answer
+    assert "on average" not in answer
+
+
+def test_evaluations_that_took_longer_than_the_stated_time_show_that_it_is_not_the_whole() -> None:
+    losses = [0.5 + 1 / (n + 1) for n in range(40)]
+    evaluation = "{'eval_loss': 0.6, 'eval_runtime': 5000.0, 'epoch': 0.3}\n"
+    answer = shown(evaluation + finished(losses, sum(losses) / 40))
+    assert "on average" not in answer
+
+
+def test_who_interrupts_a_run_is_still_told_what_could_be_better() -> None:
+    text = ""
+    for n in range(60):
+        if n % 5 == 0:
+            text += f"step {n}: train loss {3 - n / 60:.4f}, val loss {3.1 - n / 60:.4f}\n"
+        ms = 9000.0 if n % 5 == 0 else 100.0
+        text += f"iter {n}: loss {3 - n / 60:.4f}, time {ms:.2f}ms, mfu 10.00%\n"
+    assert shown(text + "KeyboardInterrupt\n").startswith("Worth changing: Evaluations take")
+
+
+def test_the_dicts_of_ppo_are_read_as_training_by_reward() -> None:
+    text = "".join(
+        f"{{'eps': 1, 'objective/kl': 10.9, 'objective/rlhf_reward': 1.4, 'loss/policy_avg': {0.004 - 0.001 * (n % 7)}, 'loss/value_avg': 0.2, 'lr': 7e-06, 'episode': {16 * n}, 'epoch': {n / 100}}}\n"
+        for n in range(12)
+    )
+    [part] = studied(text).parts
+    assert part.log.format.name == "hf-trainer"
+    assert len(part.losses[1]) == 12
+    assert part.is_policy_loss

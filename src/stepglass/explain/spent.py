@@ -112,13 +112,26 @@ def _nonzero(phases: dict[str, float]) -> dict[str, float]:
 
 def _stated_total(log: Log, segment: Segment) -> Total | None:
     for stated in (segment.end.get("wall_ms"), segment.facts.get("wall_ms")):
-        if is_duration(stated) and stated:
+        if is_duration(stated) and stated and states_whole_run(segment):
             return Total("wall-clock", "run", float(stated))
     if segment.first_stamp is not None and segment.last_stamp is not None:
         span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
         if span > 0:
             return Total("timestamps", "loop", span)
     return _by_own_clock(log, segment)
+
+
+def states_whole_run(segment: Segment) -> bool:
+    """Is the time at the end that of the whole run? If a run was resumed, some trainers state the
+    time since then, and divide the loss since then by all steps: that mean lies below every loss.
+    Or the evaluations alone have taken longer."""
+    wall_ms, mean = segment.end.get("wall_ms"), segment.end.get("train_loss")
+    if is_duration(wall_ms) and segment.evals_ms > AGREES * float(wall_ms):
+        return False
+    losses = segment.table.column("loss")
+    losses = losses[np.isfinite(losses)]
+    is_mean = isinstance(mean, int | float) and len(losses) > 1
+    return not is_mean or float(mean) >= 0.9 * float(losses.min()) or bool(losses.min() <= 0)
 
 
 def _by_own_clock(log: Log, segment: Segment) -> Total | None:
