@@ -349,3 +349,25 @@ def test_the_dicts_of_ppo_are_read_as_training_by_reward() -> None:
     assert part.log.format.name == "hf-trainer"
     assert len(part.losses[1]) == 12
     assert part.is_policy_loss
+
+
+# -- what is not of the run, and which run it is of ---------------------------------------------
+
+
+def test_an_error_in_a_text_that_the_run_prints_is_not_its_end() -> None:
+    rows = "".join(f"{100 * n}\t{2 / n:.6f}\t{2.2 / n:.6f}\t{80 - n:.4f}\n" for n in range(1, 9))
+    quoted = "[EN] It stopped and said this: MemoryError: Unable to allocate array.\n"
+    samples = "[EN] Another sentence of the test set.\n" * 300
+    [part] = studied(TABLE + rows + samples + quoted + samples).parts
+    assert part.error is None
+    [part] = studied(TABLE + rows + samples + "MemoryError: Unable to allocate array.\n").parts
+    assert part.error is not None
+
+
+def test_a_finding_in_a_log_of_several_runs_names_its_run() -> None:
+    calm = "".join(
+        f"iter {n}: loss {3 - n / 900:.4f}, time 50.00ms, mfu 10.00%\n" for n in range(100)
+    )
+    text = calm + calm.replace("iter 70: loss 2.9222", "iter 70: loss nan")
+    assert "[run 2, problem, established" in shown(text)
+    assert "[problem" in shown(calm.replace("iter 70: loss 2.9222", "iter 70: loss nan"))

@@ -20,6 +20,7 @@ from stepglass.explain.iteration_times import (
 from stepglass.explain.timing import Ledger, Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
+from stepglass.units import finite
 
 AGREES = 1.001  # the printed times may exceed the total by rounding
 
@@ -125,13 +126,14 @@ def states_whole_run(segment: Segment) -> bool:
     """Is the time at the end that of the whole run? If a run was resumed, some trainers state the
     time since then, and divide the loss since then by all steps: that mean lies below every loss.
     Or the evaluations alone have taken longer."""
-    wall_ms, mean = segment.end.get("wall_ms"), segment.end.get("train_loss")
-    if is_duration(wall_ms) and segment.evals_ms > AGREES * float(wall_ms):
+    wall_ms, mean = finite(segment.end.get("wall_ms")), finite(segment.end.get("train_loss"))
+    if wall_ms and segment.evals_ms > AGREES * wall_ms:
         return False
     losses = segment.table.column("loss")
     losses = losses[np.isfinite(losses)]
-    is_mean = isinstance(mean, int | float) and len(losses) > 1
-    return not is_mean or float(mean) >= 0.9 * float(losses.min()) or bool(losses.min() <= 0)
+    if mean is None or len(losses) < 2:
+        return True
+    return mean >= 0.9 * float(losses.min()) or float(losses.min()) <= 0
 
 
 def _by_own_clock(log: Log, segment: Segment) -> Total | None:

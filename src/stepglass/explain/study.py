@@ -27,6 +27,9 @@ KNOWN_DATASETS = {
 }
 
 
+LITTLE_TEXT = 100  # lines
+
+
 @dataclass
 class Part:
     """A segment and its analysis."""
@@ -133,8 +136,15 @@ class Part:
         after = self.segment.last_line or 0
         names = ("error", "oom", "interrupted", "traceback")
         events = [e for e in self.segment.events if e.name in names and e.line > after]
+        events = [e for e in events if e.name != "error" or self._ends_with(e)]
         named = [e for e in events if e.name != "traceback"]
         return (named or events)[-1] if events else None
+
+    def _ends_with(self, error: Event) -> bool:
+        """Is the error the end, and not part of a sample or of other text? Then it has a traceback,
+        or little comes after it."""
+        is_raised = any(e.name == "traceback" and e.line < error.line for e in self.segment.events)
+        return is_raised or self.log.num_lines - error.line <= LITTLE_TEXT
 
     @cached_property
     def has_ended(self) -> bool:

@@ -171,6 +171,7 @@ lines-cited = { $count ->
    *[other] Zeilen { $lines }
   }
 lines-more = { $lines } und { $more } weitere
+grade-run = Lauf { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Ausprobieren: { $flags }

@@ -119,6 +119,7 @@ lines-cited = { $count ->
    *[other] lines { $lines }
   }
 lines-more = { $lines } and { $more } more
+grade-run = run { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Try: { $flags }

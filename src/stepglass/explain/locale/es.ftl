@@ -167,6 +167,7 @@ lines-cited = { $count ->
    *[other] líneas { $lines }
   }
 lines-more = { $lines } y { $more } más
+grade-run = ejecución { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Probar: { $flags }

@@ -159,6 +159,7 @@ lines-cited = { $count ->
    *[other] lignes { $lines }
   }
 lines-more = { $lines } et { $more } de plus
+grade-run = run { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status } ; { $cited }
 change-is = À essayer : { $flags }
