@@ -371,3 +371,27 @@ def test_a_finding_in_a_log_of_several_runs_names_its_run() -> None:
     text = calm + calm.replace("iter 70: loss 2.9222", "iter 70: loss nan")
     assert "[run 2, problem, established" in shown(text)
     assert "[problem" in shown(calm.replace("iter 70: loss 2.9222", "iter 70: loss nan"))
+
+
+def test_a_log_that_shows_the_start_up_is_not_said_to_hide_it() -> None:
+    def lines(first_ms: float) -> str:
+        return "".join(
+            f"step:{n}/900 train_loss:{9 - n / 90:.4f} train_time:{first_ms + 100 * n:.0f}ms step_avg:{(first_ms + 100 * n) / max(n, 1):.2f}ms\n"
+            for n in range(1, 60)
+        )
+
+    start = "step:0/900 val_loss:10.8258 train_time:0ms step_avg:0.00ms\n"
+    assert "What validation and start-up cost" in shown(start + lines(0))
+    answer = shown(start + lines(20_000))
+    assert "includes the start-up" in answer
+    assert "What validation and start-up cost" not in answer
+    assert "What validation costs" in answer
+
+
+def test_a_french_article_fits_the_unit() -> None:
+    french = Words("fr")
+    assert french.counted("depuis le step 3, au step 4, d'iter 5", "epoch") == (
+        "depuis l'epoch 3, à l'epoch 4, d'epoch 5"
+    )
+    assert french.counted("au step 4, d'iter 5", "entry") == "au relevé 4, de relevé 5"
+    assert french.counted("au step 4", "step") == "au step 4"

@@ -631,6 +631,7 @@ cannot-no-numbers = Zu welchem Schritt eine Zeile gehört: Das Log gibt es nicht
 cannot-no-evals = Ob das Modell generalisiert: Keine der erkannten Zeilen ist eine Evaluation.
 cannot-format-nanochat = Evaluationen, Samples und Checkpoints: dt und total time von nanochat lassen sie aus; der Loss ist geglättet.
 cannot-format-modded-nanogpt = Was Validierung und Anlaufzeit kosten: Der Timer wird dafür angehalten.
+cannot-format-untimed-validation = Was die Validierung kostet: Der Timer wird dafür angehalten.
 cannot-format-llm-c = Was Validierung und Checkpoints kosten: Gemessen werden nur Schritte.
 cannot-format-litgpt = Wartezeiten auf Daten: Die Zeit einer Iteration beginnt erst, wenn ihr Batch geladen ist.
 cannot-format-torchtitan = Einzelne Schritte: Die Werte sind Mittelwerte seit der vorigen Zeile, und ein Checkpoint fällt in die nächste.

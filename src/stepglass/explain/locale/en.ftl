@@ -579,6 +579,7 @@ cannot-no-numbers = Which step a line is of: the log does not print it. Entries 
 cannot-no-evals = Whether the model generalises: none of the lines that were understood is an evaluation.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.
+cannot-format-untimed-validation = What validation costs: the timer is stopped for it.
 cannot-format-llm-c = What validation and checkpoints cost: only steps are timed.
 cannot-format-litgpt = Data waits: the time of an iteration starts after its batch was fetched.
 cannot-format-torchtitan = Single steps: its figures are averages since the last line, and a checkpoint falls into the next one.

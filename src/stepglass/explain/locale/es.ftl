@@ -627,6 +627,7 @@ cannot-no-numbers = A qué paso corresponde cada línea: el log no lo imprime. E
 cannot-no-evals = Si el modelo generaliza: ninguna de las líneas reconocidas es una evaluación.
 cannot-format-nanochat = Evaluaciones, muestras y checkpoints: dt y total time de nanochat no los incluyen; su pérdida está suavizada.
 cannot-format-modded-nanogpt = Cuánto cuestan la validación y el arranque: el cronómetro se detiene mientras duran.
+cannot-format-untimed-validation = Cuánto cuesta la validación: el cronómetro se detiene mientras dura.
 cannot-format-llm-c = Cuánto cuestan la validación y los checkpoints: solo se miden los pasos.
 cannot-format-litgpt = Las esperas de datos: el tiempo de una iteración empieza con el batch ya cargado.
 cannot-format-torchtitan = Los pasos individuales: sus cifras son medias desde la línea anterior, y el tiempo de un checkpoint se cuenta en la siguiente.

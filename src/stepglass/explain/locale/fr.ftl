@@ -87,7 +87,7 @@ val-losses = { $figure ->
    *[both] meilleure valeur { $best_loss } (step { $best_iter }), dernière { $last_loss } (step { $last_iter })
   }
 unit-epoch = epoch
-unit-entry = entrée
+unit-entry = relevé
 loss-row = perte
 time-row = temps
 where-title = Où est passé le temps
@@ -615,10 +615,11 @@ cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche 
 cannot-wall-clock = Ce qui s'est passé hors de la boucle (imports, chargement des données, fin) : aucune ligne reconnue n'est horodatée.
 cannot-no-times = Où est passé le temps : les lignes reconnues n'ont ni temps ni horodatage.
 cannot-evals-unprinted = Ce que les évaluations ont coûté, et donc la durée du run : elles tombent sur des itérations non affichées.
-cannot-no-numbers = À quel step correspond une ligne : le log ne l'affiche pas. À la place, les entrées qui ont une perte sont comptées à partir de 0.
+cannot-no-numbers = À quel step correspond une ligne : le log ne l'affiche pas. À la place, les relevés qui ont une perte sont comptés à partir de 0.
 cannot-no-evals = Si le modèle généralise : aucune des lignes reconnues n'est une évaluation.
 cannot-format-nanochat = Évaluations, échantillons et checkpoints : le dt et le total time de nanochat ne les comptent pas ; sa perte est lissée.
 cannot-format-modded-nanogpt = Ce que coûtent la validation et le démarrage : le chronomètre est arrêté pendant ce temps.
+cannot-format-untimed-validation = Ce que coûte la validation : le chronomètre est arrêté pendant ce temps.
 cannot-format-llm-c = Ce que coûtent la validation et les checkpoints : seuls les steps sont chronométrés.
 cannot-format-litgpt = L'attente des données : le temps d'une itération commence une fois son batch chargé.
 cannot-format-torchtitan = Les steps un par un : ses chiffres sont des moyennes depuis la ligne précédente, et un checkpoint compte dans la suivante.

@@ -26,7 +26,9 @@ NBSP = "\u00a0"
 ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
 
 
-NUMBERED = re.compile(r"\b(?:iter|[Ss]teps?) (?=\d)")
+NUMBERED = re.compile(r"(\b(?:le|au|du) |\bd')?\b(?:iter|[Ss]teps?)(?= \d)")
+FRENCH_VOWEL = {"le ": "l'", "au ": "à l'", "du ": "de l'"}
+FRENCH_CONSONANT = {"d'": "de "}
 COUNTED = ("count", "lines", "more", "replayed", "understood")
 
 
@@ -91,8 +93,17 @@ class Words:
 
     def counted(self, text: str, unit: str) -> str:
         """The text, with the unit of a log that counts no steps: `epoch 3` for `step 3`. These are
-        words of the log, which no catalogue translates."""
-        return text if unit == "step" else NUMBERED.sub(self.text(f"unit-{unit}") + " ", text)
+        words of the log, which no catalogue translates. In French, the article changes with it."""
+        if unit == "step":
+            return text
+        word = self.text(f"unit-{unit}")
+        articles = FRENCH_VOWEL if word[0] in "aeiou" else FRENCH_CONSONANT
+
+        def put(found: re.Match[str]) -> str:
+            article = found[1] or ""
+            return (articles.get(article, article) if self.language == "fr" else article) + word
+
+        return NUMBERED.sub(put, text)
 
     def value(self, name: str, value: object) -> object:
         """A value in the form that a sentence needs."""

@@ -42,7 +42,7 @@ class Modded:
 
     format = LogFormat(
         "modded-nanogpt",
-        limits=("format-modded-nanogpt",),
+        limits=("format-modded-nanogpt", "format-untimed-validation"),
         slows_down_by_plan=True,
         elapsed_name="train_time",
         elapsed_excludes=("eval", "warmup"),

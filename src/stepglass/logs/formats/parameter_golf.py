@@ -31,7 +31,7 @@ class ParameterGolf:
 
     format = LogFormat(
         "parameter-golf",
-        limits=("format-modded-nanogpt",),
+        limits=("format-modded-nanogpt", "format-untimed-validation"),
         slows_down_by_plan=True,
         elapsed_name="train_time",
         elapsed_excludes=("eval", "warmup"),
