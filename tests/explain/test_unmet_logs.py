@@ -395,3 +395,15 @@ def test_a_french_article_fits_the_unit() -> None:
     )
     assert french.counted("au step 4, d'iter 5", "entry") == "au relevé 4, de relevé 5"
     assert french.counted("au step 4", "step") == "au step 4"
+
+
+def test_a_slowdown_is_not_dated_to_the_last_line() -> None:
+    around = random.Random(8)
+    times = [100.0] * 8 + [112.0] * 3 + [114.0] * 4 + [150.0]
+    text = "".join(
+        f"iter {10 * n}: loss {3 - n / 90:.4f}, time {ms + around.gauss(0, 0.2):.2f}ms\n"
+        for n, ms in enumerate(times)
+    )
+    for finding in named("slowdown", text):
+        assert finding.iters[0] < 150
+        assert "iter 150" not in said(finding)
