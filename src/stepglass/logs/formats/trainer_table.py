@@ -22,7 +22,8 @@ MOST_METRICS = 50
 
 
 class TrainerTable:
-    """Reads the rows under a header until a line is something else twice as wide."""
+    """Reads the rows with as many cells as the header, wherever they stand after it: messages of an
+    evaluation often come between."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
