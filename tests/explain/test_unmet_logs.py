@@ -407,3 +407,14 @@ def test_a_slowdown_is_not_dated_to_the_last_line() -> None:
     for finding in named("slowdown", text):
         assert finding.iters[0] < 150
         assert "iter 150" not in said(finding)
+
+
+def test_a_first_mean_that_includes_the_start_up_is_not_counted_as_steps() -> None:
+    text = "".join(
+        f"step:{n}/3225 val_loss:{5 - n / 3225:.5f} train_time:{56 + 0.158 * n:.3f}s step_avg:{(56_000 + 158 * n) / n:.2f}ms\n"
+        for n in range(125, 3226, 125)
+    )
+    [part] = studied(text).parts
+    assert part.timing.ledger is not None
+    assert part.timing.ledger.phases["warmup"] == pytest.approx(56_000, rel=0.01)
+    assert "leaves out: evaluations, start-up" not in shown(text)

@@ -50,7 +50,7 @@ def _mixes_evals_and_saves(study: Study) -> bool:
 
 def _shows_start(study: Study) -> bool:
     """Does a printed time include the start-up? Some scripts stop their timer for it."""
-    return any(p.timing.spikes_of("warmup") for p in study.parts)
+    return any(p.phase_ms("warmup") for p in study.parts)
 
 
 # These limits depend on the log. The others apply to every log of a format.

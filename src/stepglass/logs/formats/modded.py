@@ -102,8 +102,9 @@ class Modded:
         val, bpb = VAL.search(rest), BPB.search(rest)
         self._prints_steps |= not val
         time_ms, window = self._time(step, total, average)
-        if time_ms is not None and len(self._times) < 2:
-            self._look_at_start(time_ms, window or 1)
+        if time_ms and len(self._times) < 2:
+            # The first line may be a mean since the clock started.
+            self._look_at_start(time_ms, window or max(1, round(total / time_ms)))
         where: Record = {"iter": step, "train_time_ms": total, "max_iters": last}
         if average is None or not math.isnan(average):  # before the reset, the clock differs
             where["elapsed_s"] = total / 1000
