@@ -50,7 +50,7 @@ def rows(line: str, num: int = 6, step: int = 10) -> list[str]:
         (rows('{{"step": {i}, "train": {{"loss": {loss}}}, "note": "x"}}'), ["step", "train/loss"]),
         (rows("{{'iter': {i}, 'nll': tensor({loss}, device='cuda:0')}}"), ["iter", "nll"]),
         (["iteration,loss,lr", *rows("{i},{loss},0.001")], ["iteration", "loss"]),
-        (["Step\tTraining Loss\tWer", *rows("{i}\t{loss}\t20.5")], ["Step", "Training Loss"]),
+        (["Step\tTrain Loss\tWer", *rows("{i}\t{loss}\t20.5")], ["Step", "Train Loss"]),
         (["| iteration | ce |", "|---|---|", *rows("| {i} | {loss} |")], ["iteration", "ce"]),
         (
             ["epoch  train_loss  accuracy  time", *rows("{i}      {loss}       0.5      00:12")],

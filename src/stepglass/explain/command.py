@@ -74,7 +74,6 @@ def explain(target: str, cfg: ExplainConfig, say: Say) -> None:
 
 def tell(result: Study, cfg: ExplainConfig, words: Words, name: str, say: Say) -> None:
     found = all_rules.findings(result)
-    words.counts_epochs = result.log.format.counts == "epochs"
     if cfg.json:
         say(output.json_text(output.as_json(result, found, words)))
         return

@@ -30,6 +30,7 @@ class Finding:
     variant: str = "plain"
     cost_ms: float = 0.0
     part: int = 0
+    unit: str = "step"  # what its iterations count: steps, epochs or entries of the log
 
     def __post_init__(self) -> None:
         self.lines = sorted(set(self.lines))[:MOST_CITED]

@@ -75,7 +75,8 @@ def typical(values: Column, weights: Column) -> float:
     very different times, the lower of the two middle ones, because people often paste just the slow
     lines of a log."""
     order = np.argsort(values, kind="stable")
-    sums = np.cumsum(weights[order])
+    # Lines may be missing before a row: it must not count for all that it leaves out.
+    sums = np.cumsum(np.minimum(weights, 2 * median(weights))[order])
     half = sums[-1] / 2
     low = float(values[order[np.searchsorted(sums, half * (1 - 1e-9))]])
     high = float(values[order[np.searchsorted(sums, half * (1 + 1e-9))]])

@@ -15,6 +15,10 @@ def cannot_show(study: Study) -> list[str]:
         ids.append("evals-unprinted" if has_times else "no-times")
     elif all(_has_no_clock(part) for part in parts):
         ids.append("wall-clock")
+    if any(part.unit == "epoch" for part in parts) and "format-one-line-per-epoch" not in ids:
+        ids.append("format-one-line-per-epoch")
+    if any(part.unit == "entry" for part in parts):
+        ids.append("no-numbers")
     if not any(p.segment.evals for p in parts):
         ids.append("no-evals")
     return ids
@@ -44,11 +48,18 @@ def _mixes_evals_and_saves(study: Study) -> bool:
     return any(p.timing.spikes_of("checkpoint") and p.timing.save_ms is None for p in study.parts)
 
 
+def _shows_start(study: Study) -> bool:
+    """Does a printed time include the start-up? Some scripts stop their timer for it."""
+    return any(p.phase_ms("warmup") for p in study.parts)
+
+
 # These limits depend on the log. The others apply to every log of a format.
 ONLY_IF: dict[str, Callable[[Study], bool]] = {
     "unprinted": _skips_iterations,
     "device": _names_no_device,
     "split": _mixes_evals_and_saves,
+    "format-modded-nanogpt": lambda study: not _shows_start(study),
+    "format-untimed-validation": _shows_start,
 }
 
 

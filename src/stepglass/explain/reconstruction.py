@@ -80,6 +80,8 @@ def reconstruct(
             timing.lone_mean_ms = float(np.average(timing.times[means], weights=weights))
         read_printed(timing, segment)
         return timing
+    if log.format.slows_down_by_plan:
+        local = np.maximum(local, _slower_neighbours(timing.times, kinds))
     _find_spikes(timing, segment, kinds, local, starts)
     find_stalls_at_boundaries(timing)
     split_boundaries(timing, segment)
@@ -195,6 +197,15 @@ def _before_nan(segment: Segment, iters: Column) -> Mask:
     if segment.nan_iter is not None:
         before = iters < segment.nan_iter
     return before if before.sum() >= 2 else np.ones(len(iters), bool)
+
+
+def _slower_neighbours(times: Column, kinds: RowKinds) -> Column:
+    """The slower of the ordinary rows before and after each row that is a mean of many iterations.
+    A slower stage of a planned run goes on in the next row; a stall does not."""
+    is_mean = kinds.ordinary & (kinds.iters_each > 1)
+    known = np.where(is_mean, times, -np.inf)
+    before, after = np.append(-np.inf, known[:-1]), np.append(known[1:], -np.inf)
+    return np.where(is_mean, np.maximum(before, after), -np.inf)
 
 
 def _local_normal(times: Column, kinds: RowKinds) -> Column:

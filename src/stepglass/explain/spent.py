@@ -21,6 +21,7 @@ from stepglass.explain.iteration_times import (
 from stepglass.explain.timing import Ledger, Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
+from stepglass.units import finite
 
 AGREES = 1.001  # the printed times may exceed the total by rounding
 
@@ -114,13 +115,27 @@ def _nonzero(phases: dict[str, float]) -> dict[str, float]:
 
 def _stated_total(log: Log, segment: Segment) -> Total | None:
     for stated in (segment.end.get("wall_ms"), segment.facts.get("wall_ms")):
-        if is_duration(stated) and stated:
+        if is_duration(stated) and stated and states_whole_run(segment):
             return Total("wall-clock", "run", float(stated))
     if segment.first_stamp is not None and segment.last_stamp is not None:
         span = (segment.last_stamp - segment.first_stamp) * 1000 + _before_first_stamp(segment)
         if span > 0 and segment.last_stamp > segment.first_stamp:
             return Total("timestamps", "loop", span)
     return _by_own_clock(log, segment)
+
+
+def states_whole_run(segment: Segment) -> bool:
+    """Is the time at the end that of the whole run? If a run was resumed, some trainers state the
+    time since then, and divide the loss since then by all steps: that mean lies below every loss.
+    Or the evaluations alone have taken longer."""
+    wall_ms, mean = finite(segment.end.get("wall_ms")), finite(segment.end.get("train_loss"))
+    if wall_ms and segment.evals_ms > AGREES * wall_ms:
+        return False
+    losses = segment.table.column("loss")
+    losses = losses[np.isfinite(losses)]
+    if mean is None or len(losses) < 2:
+        return True
+    return mean >= 0.9 * float(losses.min()) or float(losses.min()) <= 0
 
 
 def _by_own_clock(log: Log, segment: Segment) -> Total | None:
@@ -199,10 +214,15 @@ def covered(segment: Segment) -> tuple[float, int]:
 
 
 def _num_iters(segment: Segment, timing: Timing) -> int:
-    """The iterations that a ledger is about: from the first that the first line's mean includes."""
+    """The iterations that a ledger is about: from the first that the first line's mean includes. A
+    clock that runs since the start has also seen those before the first line."""
     windows, times = windows_of(segment), segment.table.column("time_ms")
     has_mean = len(windows) > 0 and bool(np.isfinite(times[0]))
-    return (timing.num_iters or 0) + (round(windows[0]) - 1 if has_mean else 0)
+    number = (timing.num_iters or 0) + (round(windows[0]) - 1 if has_mean else 0)
+    last = segment.last_elapsed
+    if last is None or not has_process_start(segment, is_first=True):
+        return number
+    return max(number, last.iter)
 
 
 def _add_data_waits(phases: dict[str, float], log: Log, segment: Segment, timing: Timing) -> None:

@@ -28,6 +28,9 @@ KNOWN_DATASETS = {
 }
 
 
+LITTLE_TEXT = 100  # lines
+
+
 @dataclass
 class Part:
     """A segment and its analysis."""
@@ -43,6 +46,13 @@ class Part:
     @property
     def format(self) -> LogFormat:
         return self.log.format
+
+    @property
+    def unit(self) -> str:
+        """What the numbers of this log count: steps, epochs, or entries if it prints no numbers."""
+        if not self.segment.has_iter_numbers:
+            return "entry"
+        return "epoch" if self.format.counts == "epochs" else "step"
 
     def setting(self, name: str) -> Any:
         return self.segment.setting(name)
@@ -74,6 +84,15 @@ class Part:
         loss = self.column("loss")
         known = np.isfinite(loss)
         return self.column("iter")[known], loss[known], self.column("line")[known]
+
+    @cached_property
+    def is_policy_loss(self) -> bool:
+        """Is the loss that of reinforcement learning? It is an estimate of a gradient's direction:
+        about 0 by design, of either sign, and neither its level nor a jump says how training goes.
+        A loss of both signs is taken for one as well."""
+        losses = self.losses[1]
+        has_both_signs = bool((losses < 0).any() and (losses > 0).any())
+        return self.segment.facts.get("objective") == "reward" or has_both_signs
 
     @cached_property
     def loss_sigma(self) -> float | None:
@@ -118,8 +137,15 @@ class Part:
         after = self.segment.last_line or 0
         names = ("error", "oom", "interrupted", "traceback")
         events = [e for e in self.segment.events if e.name in names and e.line > after]
+        events = [e for e in events if e.name != "error" or self._ends_with(e)]
         named = [e for e in events if e.name != "traceback"]
         return (named or events)[-1] if events else None
+
+    def _ends_with(self, error: Event) -> bool:
+        """Is the error the end, and not part of a sample or of other text? Then it has a traceback,
+        or little comes after it."""
+        is_raised = any(e.name == "traceback" and e.line < error.line for e in self.segment.events)
+        return is_raised or self.log.num_lines - error.line <= LITTLE_TEXT
 
     @cached_property
     def has_ended(self) -> bool:

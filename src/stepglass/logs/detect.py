@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 OTHERS = (
     "nanochat.Nanochat",
     "modded.Modded",
+    "parameter_golf.ParameterGolf",
     "llmc.LlmC",
     "litgpt.LitGPT",
     "torchtitan.Torchtitan",
@@ -345,6 +346,6 @@ def read_log(file: Readable, name: str, new_table: Callable[[], Table] = Table) 
         intake.feed(block)
     log = intake.log()
     log.finish()
-    if all(segment.is_empty() and not segment.ran_out_of_memory for segment in log.segments):
+    if not any(segment.is_worth_keeping for segment in log.segments):
         raise LogError(nothing_found(log, name))
     return log

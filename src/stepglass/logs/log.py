@@ -187,6 +187,8 @@ class Log:
             loss = record["loss"] = None
         segment.note_loss(loss, iteration, line)
         segment.note_norm(record.get("grad_norm"), line)
+        if record.get("is_policy"):
+            segment.add_fact("objective", "reward", line)
         for name in ("train_ms", "val_ms", "wall_ms"):  # running totals of some trainers
             if record.get("train_ms") is not None and record.get(name) is not None:
                 segment.facts[name] = record[name]

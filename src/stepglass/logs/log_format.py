@@ -32,6 +32,7 @@ class LogFormat:
     loss_is_nats: bool = True  # the loss is a token's cross-entropy to the base e
     elapsed_name: str = ""  # what the log calls its own clock
     elapsed_excludes: tuple[str, ...] = ()  # phases during which that clock stands still
+    smooths_loss: bool = False  # the printed loss is a moving average
     is_general: bool = False  # columns were guessed: nothing is more than `supported`
     hides_nan_loss: bool = False  # a NaN loss is replaced by an average
     counts: str = "steps"  # what an iteration is: steps, epochs or micro-batches

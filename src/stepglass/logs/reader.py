@@ -9,6 +9,7 @@
 
 If the time of an iteration is the mean since the previous line, the record says `is_mean`, or
 states the number of iterations as `window`. `elapsed_s` is what the trainer's own clock shows.
+If a policy is trained by reward, iterations say `is_policy`: the level of their loss means nothing.
 An evaluation may have a `set` (several sets stay apart) and other `metrics`: {"wer": 0.74}.
 
 A value that the log does not state is absent or None, never guessed. MFU is in percent, as printed.

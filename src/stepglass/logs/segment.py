@@ -159,8 +159,8 @@ class Segment:
     @property
     def is_worth_keeping(self) -> bool:
         """Is there anything to explain: training, a summary of it, or why it did not begin?"""
-        has_summary = "wall_ms" in self.end and "train_loss" in self.end
-        return not self.is_empty() or has_summary or self.ran_out_of_memory
+        has_summary = "wall_ms" in self.end and {"train_loss", "steps_per_s"} & set(self.end)
+        return not self.is_empty() or bool(has_summary) or self.ran_out_of_memory
 
     @property
     def ran_out_of_memory(self) -> bool:

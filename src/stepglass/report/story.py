@@ -50,8 +50,6 @@ LONGEST_VALUE = 300
 def story_of(study: Study, name: str, run_dir: Path | None, words: dict[str, Words]) -> Story:
     """Everything about a run except its rows. `run_dir` is None for a log of another trainer."""
     found = all_rules.findings(study)
-    for each in words.values():
-        each.counts_epochs = study.log.format.counts == "epochs"
     state = run_state(study, run_dir)
     last = study.parts[-1] if study.parts else None
     return {

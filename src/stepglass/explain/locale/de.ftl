@@ -65,7 +65,17 @@ log-segments = { $count ->
    *[other] { $count } Läufe nacheinander (die Iterationsnummer springt zurück, oder das Log meldet einen neuen Lauf)
   }
 columns-taken = Der Trainer ist unbekannt. Die Spalten wurden so gedeutet: { $columns }
-segment-title = Lauf { $number }: Iterationen { $first } bis { $last }
+segment-title = Lauf { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: Epoche { $first }
+       *[many] {""}: Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: Iteration { $first }
+       *[many] {""}: Iterationen { $first } bis { $last }
+      }
+  }
 answer-problem = Problem: { $title }
 answer-advice = Lässt sich verbessern: { $title }
 answer-note = Kein Problem gefunden. { $title }
@@ -103,6 +113,8 @@ val-losses = { $figure ->
        *[other] {" "}(step { $best_iter })
       }, letzter { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = Eintrag
 loss-row = Loss
 time-row = Zeit
 where-title = Wo die Zeit geblieben ist
@@ -114,14 +126,32 @@ basis-bar = nach der verstrichenen Zeit im Fortschrittsbalken
 basis-printed = Summe der ausgegebenen Zeiten
 basis-estimated = geschätzt: Nicht ausgegebene Iterationen zählen als normale
 covers-run = ganzer Lauf
-covers-loop = Iterationen { $first } bis { $last }
-covers-loop-one = Iteration { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] Epoche { $first }
+       *[many] Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] Iteration { $first }
+       *[many] Iterationen { $first } bis { $last }
+      }
+  }
 covers-loop-unnumbered = ausgegebene Iterationen
-covers-timed = Schritte und Evaluationen der Iterationen { $first } bis { $last }
-covers-timed-one = Schritt und Evaluation der Iteration { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] Schritte und Evaluationen der Epoche { $first }
+       *[many] Schritte und Evaluationen der Epochen { $first } bis { $last }
+      }
+   *[step] { $span ->
+        [one] Schritt und Evaluationen der Iteration { $first }
+       *[many] Schritte und Evaluationen der Iterationen { $first } bis { $last }
+      }
+  }
 covers-timed-unnumbered = ausgegebene Schritte und Evaluationen
-covers-steps = nur die Trainingsschritte { $first } bis { $last }, ohne Evaluationen und Checkpoints
-covers-steps-one = nur der Trainingsschritt { $last }, ohne Evaluationen und Checkpoints
+covers-steps = { $span ->
+    [one] nur der Trainingsschritt { $first }, ohne Evaluationen und Checkpoints
+   *[many] nur die Trainingsschritte { $first } bis { $last }, ohne Evaluationen und Checkpoints
+  }
 covers-steps-unnumbered = nur die ausgegebenen Trainingsschritte, ohne Evaluationen und Checkpoints
 clock-of-bar = verstrichene Zeit im Fortschrittsbalken
 clock-without = { $clock }, ohne { $phases }
@@ -156,6 +186,7 @@ lines-cited = { $count ->
    *[other] Zeilen { $lines }
   }
 lines-more = { $lines } und { $more } weitere
+grade-run = Lauf { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Ausprobieren: { $flags }
@@ -211,8 +242,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = Der Einbruch der mfu ist nur die Nachwirkung einer langsamen Zeile, keine Verlangsamung
-rule-mfu-echo-text = Die ausgegebene mfu ist ein gleitender Mittelwert: neun Zehntel alter Wert, ein Zehntel neuer. Die langsame Zeile von iter { $iter } hat sie von { $before_mfu } auf { $printed_mfu } gedrückt; es dauert rund zwanzig Zeilen, bis sie sich davon erholt. Aus den ausgegebenen Zeiten nachgerechnet, stimmt der Mittelwert mit allen { $replayed } ausgegebenen Werten überein. Die Geschwindigkeit selbst blieb gleich: eine mfu von { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] Der Einbruch der mfu bei iter { $iter } ist die Nachwirkung einer langsamen Zeile
+   *[plain] Der Einbruch der mfu ist nur die Nachwirkung einer langsamen Zeile, keine Verlangsamung
+  }
+rule-mfu-echo-text = Die ausgegebene mfu ist ein gleitender Mittelwert: neun Zehntel alter Wert, ein Zehntel neuer. Die langsame Zeile von iter { $iter } hat sie von { $before_mfu } auf { $printed_mfu } gedrückt; es dauert rund zwanzig Zeilen, bis sie sich davon erholt. Aus den ausgegebenen Zeiten nachgerechnet, stimmt der Mittelwert mit allen { $replayed } ausgegebenen Werten überein.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}Die Geschwindigkeit selbst blieb gleich: eine mfu von { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [several] Die ersten { $count } Iterationen enthalten die Anlaufzeit
@@ -322,6 +359,8 @@ rule-eval-too-expensive-text = Jede { $variant ->
    *[plain] Evaluation
   } dauert { $each_ms }{ $compared ->
     [yes] {""}, so lange wie { $each_iters } Iterationen, und kommt alle { $interval } Iterationen
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}und kommt alle { $interval } Iterationen
   }. { $advice ->
     [interval] Bei einem Abstand von { $wanted } Iterationen wären es etwa 5 % der Zeit.
@@ -475,6 +514,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = Der Loss sprang von den üblichen { $around_loss } auf { $loss } (um das { $z }-Fache des Rauschens) und fiel wieder. { $variant ->
     [data] In { $runs } Läufen dieses Logs springt der Loss bei derselben Iteration: Die Ursache liegt in den dort gelesenen Daten, nicht in den Einstellungen.
     [rate] Solche Sprünge gibt es hier viele, und sie dauern mehrere Zeilen: Vermutlich ist die Lernrate zu hoch, oder das Gradient Clipping fehlt.
+    [smoothed] Der ausgegebene Loss ist ein gleitender Mittelwert: Der Loss des Batches selbst war viel höher, und seine Spur verblasst erst über mehrere Zeilen. Ein paar davon sind harmlos.
    *[plain] Ein Sprung, der in der nächsten Zeile vorbei ist, kommt meist von einem ungewöhnlichen Batch. Ein paar davon sind harmlos.
   }
 
@@ -616,9 +656,11 @@ cannot-last-micro-batch = Wie hoch der Loss einer ganzen Iteration ist: nanoGPT 
 cannot-wall-clock = Was außerhalb der Schleife geschah (Importe, Laden der Daten, das Ende): Keine der erkannten Zeilen trägt eine Uhrzeit.
 cannot-no-times = Wo die Zeit geblieben ist: Die erkannten Zeilen enthalten weder Zeiten noch Zeitstempel.
 cannot-evals-unprinted = Was die Evaluationen kosteten und damit auch, wie lange der Lauf dauerte: Sie fallen auf Iterationen, die nicht ausgegeben werden.
+cannot-no-numbers = Zu welchem Schritt eine Zeile gehört: Das Log gibt es nicht an. Gezählt sind stattdessen die Einträge mit einem Loss, ab 0.
 cannot-no-evals = Ob das Modell generalisiert: Keine der erkannten Zeilen ist eine Evaluation.
 cannot-format-nanochat = Evaluationen, Samples und Checkpoints: dt und total time von nanochat lassen sie aus; der Loss ist geglättet.
 cannot-format-modded-nanogpt = Was Validierung und Anlaufzeit kosten: Der Timer wird dafür angehalten.
+cannot-format-untimed-validation = Was die Validierung kostet: Der Timer wird dafür angehalten.
 cannot-format-llm-c = Was Validierung und Checkpoints kosten: Gemessen werden nur Schritte.
 cannot-format-litgpt = Wartezeiten auf Daten: Die Zeit einer Iteration beginnt erst, wenn ihr Batch geladen ist.
 cannot-format-torchtitan = Einzelne Schritte: Die Werte sind Mittelwerte seit der vorigen Zeile, und ein Checkpoint fällt in die nächste.

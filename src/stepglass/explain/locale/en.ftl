@@ -13,7 +13,17 @@ log-segments = { $count ->
    *[other] { $count } runs, one after the other (the iteration number goes back, or the log says so)
   }
 columns-taken = The trainer is not known. Columns were taken for: { $columns }
-segment-title = Run { $number }: iterations { $first } to { $last }
+segment-title = Run { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: epoch { $first }
+       *[many] {""}: epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: iteration { $first }
+       *[many] {""}: iterations { $first } to { $last }
+      }
+  }
 answer-problem = Problem: { $title }
 answer-advice = Worth changing: { $title }
 answer-note = No problem found. { $title }
@@ -51,6 +61,8 @@ val-losses = { $figure ->
        *[other] {" "}(step { $best_iter })
       }, last { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = entry
 loss-row = loss
 time-row = time
 where-title = Where the time went
@@ -62,14 +74,32 @@ basis-bar = by the progress bar's elapsed time
 basis-printed = the sum of the printed times
 basis-estimated = estimated: iterations that are not printed count as normal ones
 covers-run = the whole run
-covers-loop = iterations { $first } to { $last }
-covers-loop-one = iteration { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] epoch { $first }
+       *[many] epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] iteration { $first }
+       *[many] iterations { $first } to { $last }
+      }
+  }
 covers-loop-unnumbered = the printed iterations
-covers-timed = steps and evaluations of iterations { $first } to { $last }
-covers-timed-one = the step and the evaluation of iteration { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] steps and evaluations of epoch { $first }
+       *[many] steps and evaluations of epochs { $first } to { $last }
+      }
+   *[step] { $span ->
+        [one] step and evaluations of iteration { $first }
+       *[many] steps and evaluations of iterations { $first } to { $last }
+      }
+  }
 covers-timed-unnumbered = the printed steps and evaluations
-covers-steps = training steps { $first } to { $last } only; evaluations and checkpoints are not included
-covers-steps-one = training step { $last } only; evaluations and checkpoints are not included
+covers-steps = { $span ->
+    [one] training step { $first } only; evaluations and checkpoints are not included
+   *[many] training steps { $first } to { $last } only; evaluations and checkpoints are not included
+  }
 covers-steps-unnumbered = the printed training steps only; evaluations and checkpoints are not included
 clock-of-bar = the progress bar's elapsed time
 clock-without = { $clock }, which leaves out: { $phases }
@@ -104,6 +134,7 @@ lines-cited = { $count ->
    *[other] lines { $lines }
   }
 lines-more = { $lines } and { $more } more
+grade-run = run { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Try: { $flags }
@@ -159,8 +190,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = The dip in mfu is an echo of one slow line, not a slowdown
-rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values. The speed itself did not change: { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] The dip in mfu at iter { $iter } is an echo of one slow line
+   *[plain] The dip in mfu is an echo of one slow line, not a slowdown
+  }
+rule-mfu-echo-text = The printed mfu is a moving average: nine tenths of the old value, one tenth of the new. The slow line of iter { $iter } pulled it from { $before_mfu } to { $printed_mfu }, and it takes about twenty lines to climb back. Recomputing the average from the printed times reproduces all { $replayed } printed values.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}The speed itself did not change: { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [several] The first { $count } iterations include the start-up
@@ -270,6 +307,8 @@ rule-eval-too-expensive-text = Each { $variant ->
    *[plain] evaluation
   } takes { $each_ms }{ $compared ->
     [yes] {""}, as long as { $each_iters } iterations, and comes every { $interval }
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}and comes every { $interval } iterations
   }. { $advice ->
     [interval] One every { $wanted } iterations would take about 5%.
@@ -423,6 +462,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = The loss jumped to { $loss } where { $around_loss } was usual ({ $z } times the noise) and came back. { $variant ->
     [data] { $runs } runs of this log jump at the same iteration: the cause is in the data read there, not in the settings.
     [rate] Such jumps are many and last for several lines: the learning rate is probably too high, or gradients are not clipped.
+    [smoothed] The printed loss is a moving average: the batch's own loss was much higher, and its trace fades over several lines. A few of these are harmless.
    *[plain] A jump that is gone by the next line is usually an odd batch. A few of these are harmless.
   }
 
@@ -564,9 +604,11 @@ cannot-last-micro-batch = The loss of a whole iteration: nanoGPT prints the last
 cannot-wall-clock = What happened outside the loop (imports, loading data, the end): no line that was understood tells its time.
 cannot-no-times = Where the time went: the lines that were understood have neither times nor timestamps.
 cannot-evals-unprinted = What the evaluations cost, and so how long the run took: they fall on iterations that are not printed.
+cannot-no-numbers = Which step a line is of: the log does not print it. Entries with a loss are counted from 0 instead.
 cannot-no-evals = Whether the model generalises: none of the lines that were understood is an evaluation.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.
+cannot-format-untimed-validation = What validation costs: the timer is stopped for it.
 cannot-format-llm-c = What validation and checkpoints cost: only steps are timed.
 cannot-format-litgpt = Data waits: the time of an iteration starts after its batch was fetched.
 cannot-format-torchtitan = Single steps: its figures are averages since the last line, and a checkpoint falls into the next one.

@@ -61,7 +61,17 @@ log-segments = { $count ->
    *[other] { $count } ejecuciones, una tras otra (el número de iteración retrocede o el log lo indica)
   }
 columns-taken = Trainer desconocido. Columnas interpretadas así: { $columns }
-segment-title = Ejecución { $number }: iteraciones { $first } a { $last }
+segment-title = Ejecución { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""}: época { $first }
+       *[many] {""}: épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] {""}: iteración { $first }
+       *[many] {""}: iteraciones { $first } a { $last }
+      }
+  }
 answer-problem = Problema: { $title }
 answer-advice = Se puede mejorar: { $title }
 answer-note = No se detectan problemas. { $title }
@@ -99,6 +109,8 @@ val-losses = { $figure ->
        *[other] {" "}(step { $best_iter })
       }, última { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = entrada
 loss-row = pérdida
 time-row = tiempo
 where-title = En qué se fue el tiempo
@@ -110,14 +122,32 @@ basis-bar = según el tiempo transcurrido de la barra de progreso
 basis-printed = suma de los tiempos impresos
 basis-estimated = estimación: las iteraciones no impresas se cuentan como normales
 covers-run = la ejecución completa
-covers-loop = iteraciones { $first } a { $last }
-covers-loop-one = iteración { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] época { $first }
+       *[many] épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] iteración { $first }
+       *[many] iteraciones { $first } a { $last }
+      }
+  }
 covers-loop-unnumbered = las iteraciones impresas
-covers-timed = pasos y evaluaciones de las iteraciones { $first } a { $last }
-covers-timed-one = el paso y la evaluación de la iteración { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] pasos y evaluaciones de la época { $first }
+       *[many] pasos y evaluaciones de las épocas { $first } a { $last }
+      }
+   *[step] { $span ->
+        [one] paso y evaluaciones de la iteración { $first }
+       *[many] pasos y evaluaciones de las iteraciones { $first } a { $last }
+      }
+  }
 covers-timed-unnumbered = los pasos y las evaluaciones que se imprimen
-covers-steps = solo los pasos de entrenamiento { $first } a { $last }, sin evaluaciones ni checkpoints
-covers-steps-one = solo el paso de entrenamiento { $last }, sin evaluaciones ni checkpoints
+covers-steps = { $span ->
+    [one] solo el paso de entrenamiento { $first }, sin evaluaciones ni checkpoints
+   *[many] solo los pasos de entrenamiento { $first } a { $last }, sin evaluaciones ni checkpoints
+  }
 covers-steps-unnumbered = solo los pasos de entrenamiento impresos, sin evaluaciones ni checkpoints
 clock-of-bar = el tiempo transcurrido de la barra de progreso
 clock-without = { $clock }, que no incluye: { $phases }
@@ -152,6 +182,7 @@ lines-cited = { $count ->
    *[other] líneas { $lines }
   }
 lines-more = { $lines } y { $more } más
+grade-run = ejecución { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status }; { $cited }
 change-is = Probar: { $flags }
@@ -207,8 +238,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = La caída del mfu es el eco de una sola línea lenta, no una ralentización
-rule-mfu-echo-text = El mfu impreso es una media móvil: nueve décimas partes del valor anterior y una décima parte del nuevo. La línea lenta de iter { $iter } lo hizo bajar del { $before_mfu } al { $printed_mfu }, y hacen falta unas veinte líneas para que se recupere. Recalcular la media con los tiempos impresos reproduce los { $replayed } valores impresos. La velocidad en sí no cambió: un mfu del { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] La caída del mfu en iter { $iter } es el eco de una sola línea lenta
+   *[plain] La caída del mfu es el eco de una sola línea lenta, no una ralentización
+  }
+rule-mfu-echo-text = El mfu impreso es una media móvil: nueve décimas partes del valor anterior y una décima parte del nuevo. La línea lenta de iter { $iter } lo hizo bajar del { $before_mfu } al { $printed_mfu }, y hacen falta unas veinte líneas para que se recupere. Recalcular la media con los tiempos impresos reproduce los { $replayed } valores impresos.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}La velocidad en sí no cambió: un mfu del { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [several] Las primeras { $count } iteraciones incluyen el arranque
@@ -318,6 +355,8 @@ rule-eval-too-expensive-text = Cada { $variant ->
    *[plain] evaluación
   } tarda { $each_ms }{ $compared ->
     [yes] {""}, tanto como { $each_iters } iteraciones, y hay una cada { $interval }
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}y hay una cada { $interval } iteraciones
   }. { $advice ->
     [interval] Con una cada { $wanted } iteraciones ocuparían alrededor del 5{"\u00A0"}% del tiempo.
@@ -471,6 +510,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = La pérdida saltó a { $loss } cuando lo habitual era { $around_loss } (un salto de { $z } veces el ruido) y volvió a su nivel anterior. { $variant ->
     [data] { $runs } ejecuciones de este log tienen el salto en la misma iteración: la causa está en los datos que se leen ahí, no en la configuración.
     [rate] Hay muchos saltos así y duran varias líneas: probablemente la tasa de aprendizaje es demasiado alta o los gradientes no se recortan.
+    [smoothed] La pérdida impresa es una media móvil: la del propio batch fue mucho mayor, y su rastro se desvanece a lo largo de varias líneas. Unos pocos son inofensivos.
    *[plain] Un salto que desaparece en la línea siguiente suele deberse a un batch atípico. Unos pocos son inofensivos.
   }
 
@@ -612,9 +652,11 @@ cannot-last-micro-batch = La pérdida de una iteración completa: nanoGPT imprim
 cannot-wall-clock = Qué pasó fuera del bucle (imports, carga de datos, el final): ninguna línea reconocida indica la hora.
 cannot-no-times = En qué se fue el tiempo: las líneas reconocidas no tienen ni tiempos ni marcas de tiempo.
 cannot-evals-unprinted = Cuánto costaron las evaluaciones y, por tanto, cuánto duró la ejecución: caen en iteraciones que no se imprimen.
+cannot-no-numbers = A qué paso corresponde cada línea: el log no lo imprime. En su lugar se cuentan, desde 0, las entradas con pérdida.
 cannot-no-evals = Si el modelo generaliza: ninguna de las líneas reconocidas es una evaluación.
 cannot-format-nanochat = Evaluaciones, muestras y checkpoints: dt y total time de nanochat no los incluyen; su pérdida está suavizada.
 cannot-format-modded-nanogpt = Cuánto cuestan la validación y el arranque: el cronómetro se detiene mientras duran.
+cannot-format-untimed-validation = Cuánto cuesta la validación: el cronómetro se detiene mientras dura.
 cannot-format-llm-c = Cuánto cuestan la validación y los checkpoints: solo se miden los pasos.
 cannot-format-litgpt = Las esperas de datos: el tiempo de una iteración empieza con el batch ya cargado.
 cannot-format-torchtitan = Los pasos individuales: sus cifras son medias desde la línea anterior, y el tiempo de un checkpoint se cuenta en la siguiente.

@@ -53,7 +53,17 @@ log-segments = { $count ->
    *[other] { $count } runs successifs (le numéro d'itération revient en arrière, ou le log le dit)
   }
 columns-taken = Trainer inconnu. Sens attribué aux colonnes : { $columns }
-segment-title = Run { $number } : itérations { $first } à { $last }
+segment-title = Run { $number }{ $unit ->
+    [entry] {""}
+    [epoch] { $span ->
+        [one] {""} : epoch { $first }
+       *[many] {""} : epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] {""} : itération { $first }
+       *[many] {""} : itérations { $first } à { $last }
+      }
+  }
 answer-problem = Problème : { $title }
 answer-advice = À améliorer : { $title }
 answer-note = Aucun problème détecté. { $title }
@@ -61,13 +71,13 @@ answer-fine = Aucun problème détecté.
 answer-error = Problème : le run s'est terminé par une erreur (ligne { $line }) : { $detail }
 answer-interrupted = Aucun problème détecté ; le run a été interrompu (ligne { $line }).
 answer-step = { $counts ->
-    [epochs] Une époque prend { $normal_ms }.
+    [epochs] Une epoch prend { $normal_ms }.
     [micro-batches] Une itération prend { $normal_ms } ; une mise à jour en compte plusieurs.
    *[steps] Un step d'entraînement prend { $normal_ms }.
   }
 answer-mean = Un step prend { $mean_ms } en moyenne d'après { $clock }.
 answer-run-mean = { $counts ->
-    [epochs] Une époque prend { $mean_ms } en moyenne, tout compris.
+    [epochs] Une epoch prend { $mean_ms } en moyenne, tout compris.
    *[other] Un step prend { $mean_ms } en moyenne, tout compris.
   }
 answer-no-step = Aucune des lignes reconnues ne dit combien de temps prend un step.
@@ -91,6 +101,8 @@ val-losses = { $figure ->
        *[other] {" "}(step { $best_iter })
       }, dernière { $last_loss } (step { $last_iter })
   }
+unit-epoch = epoch
+unit-entry = relevé
 loss-row = perte
 time-row = temps
 where-title = Où est passé le temps
@@ -102,14 +114,32 @@ basis-bar = d'après le temps écoulé qu'affiche la barre de progression
 basis-printed = somme des temps affichés
 basis-estimated = estimation : les itérations non affichées sont supposées normales
 covers-run = run complet
-covers-loop = itérations { $first } à { $last }
-covers-loop-one = itération { $last }
+covers-loop = { $unit ->
+    [epoch] { $span ->
+        [one] epoch { $first }
+       *[many] epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] itération { $first }
+       *[many] itérations { $first } à { $last }
+      }
+  }
 covers-loop-unnumbered = itérations affichées
-covers-timed = steps et évaluations des itérations { $first } à { $last }
-covers-timed-one = step et évaluation de l'itération { $last }
+covers-timed = { $unit ->
+    [epoch] { $span ->
+        [one] steps et évaluations de l'epoch { $first }
+       *[many] steps et évaluations des epochs { $first } à { $last }
+      }
+   *[step] { $span ->
+        [one] step et évaluations de l'itération { $first }
+       *[many] steps et évaluations des itérations { $first } à { $last }
+      }
+  }
 covers-timed-unnumbered = steps et évaluations affichés
-covers-steps = steps d'entraînement { $first } à { $last } seulement, sans les évaluations ni les checkpoints
-covers-steps-one = step d'entraînement { $last } seulement, sans les évaluations ni les checkpoints
+covers-steps = { $span ->
+    [one] step d'entraînement { $first } seulement, sans les évaluations ni les checkpoints
+   *[many] steps d'entraînement { $first } à { $last } seulement, sans les évaluations ni les checkpoints
+  }
 covers-steps-unnumbered = steps d'entraînement affichés seulement, sans les évaluations ni les checkpoints
 clock-of-bar = le temps écoulé qu'affiche la barre de progression
 clock-without = { $clock }, qui ne compte pas : { $phases }
@@ -144,6 +174,7 @@ lines-cited = { $count ->
    *[other] lignes { $lines }
   }
 lines-more = { $lines } et { $more } de plus
+grade-run = run { $number }
 grade-is = { $level }, { $status }
 grade-cites = { $level }, { $status } ; { $cited }
 change-is = À essayer : { $flags }
@@ -199,8 +230,14 @@ rule-eval-inside-iteration-text = { $place ->
    *[no] {""}
   }
 
-rule-mfu-echo-title = Le creux du mfu est l'écho d'une seule ligne lente, pas un ralentissement
-rule-mfu-echo-text = Le mfu affiché est une moyenne glissante : neuf dixièmes de l'ancienne valeur, un dixième de la nouvelle. La ligne lente d'iter { $iter } l'a fait passer de { $before_mfu } à { $printed_mfu }, et il lui faut une vingtaine de lignes pour remonter. Recalculer la moyenne à partir des temps affichés redonne les { $replayed } valeurs affichées. La vitesse, elle, n'a pas changé : { $clean_mfu }.
+rule-mfu-echo-title = { $variant ->
+    [changed] Le creux du mfu à iter { $iter } est l'écho d'une seule ligne lente
+   *[plain] Le creux du mfu est l'écho d'une seule ligne lente, pas un ralentissement
+  }
+rule-mfu-echo-text = Le mfu affiché est une moyenne glissante : neuf dixièmes de l'ancienne valeur, un dixième de la nouvelle. La ligne lente d'iter { $iter } l'a fait passer de { $before_mfu } à { $printed_mfu }, et il lui faut une vingtaine de lignes pour remonter. Recalculer la moyenne à partir des temps affichés redonne les { $replayed } valeurs affichées.{ $variant ->
+    [changed] {""}
+   *[plain] {" "}La vitesse, elle, n'a pas changé : { $clean_mfu }.
+  }
 
 rule-warm-up-title = { $variant ->
     [several] Les { $count } premières itérations comprennent le démarrage
@@ -310,6 +347,8 @@ rule-eval-too-expensive-text = Chaque évaluation{ $variant ->
    *[plain] {""}
   } prend { $each_ms }{ $compared ->
     [yes] {""}, soit { $each_iters } fois le temps d'une itération, et revient toutes les { $interval } itérations
+    [entry] {""}
+    [epoch] {""}
    *[no] {" "}et revient toutes les { $interval } itérations
   }. { $advice ->
     [interval] Une évaluation toutes les { $wanted } itérations prendrait environ 5 % du temps.
@@ -463,6 +502,7 @@ rule-loss-spike-title = { $count ->
 rule-loss-spike-text = La perte a bondi à { $loss } au lieu de { $around_loss } d'habitude ({ $z } fois le bruit), puis elle est redescendue. { $variant ->
     [data] { $runs } runs de ce log ont un pic à la même itération : la cause est dans les données lues là, pas dans les réglages.
     [rate] Ces pics sont nombreux et durent plusieurs lignes : le taux d'apprentissage est sans doute trop élevé, ou les gradients ne sont pas clippés.
+    [smoothed] La perte affichée est une moyenne glissante : celle du batch lui-même était bien plus élevée, et sa trace s'efface en plusieurs lignes. Quelques-uns sont sans gravité.
    *[plain] Un pic qui a disparu à la ligne suivante vient en général d'un batch atypique. Quelques pics de ce genre sont sans gravité.
   }
 
@@ -604,9 +644,11 @@ cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche 
 cannot-wall-clock = Ce qui s'est passé hors de la boucle (imports, chargement des données, fin) : aucune ligne reconnue n'est horodatée.
 cannot-no-times = Où est passé le temps : les lignes reconnues n'ont ni temps ni horodatage.
 cannot-evals-unprinted = Ce que les évaluations ont coûté, et donc la durée du run : elles tombent sur des itérations non affichées.
+cannot-no-numbers = À quel step correspond une ligne : le log ne l'affiche pas. À la place, les relevés qui ont une perte sont comptés à partir de 0.
 cannot-no-evals = Si le modèle généralise : aucune des lignes reconnues n'est une évaluation.
 cannot-format-nanochat = Évaluations, échantillons et checkpoints : le dt et le total time de nanochat ne les comptent pas ; sa perte est lissée.
 cannot-format-modded-nanogpt = Ce que coûtent la validation et le démarrage : le chronomètre est arrêté pendant ce temps.
+cannot-format-untimed-validation = Ce que coûte la validation : le chronomètre est arrêté pendant ce temps.
 cannot-format-llm-c = Ce que coûtent la validation et les checkpoints : seuls les steps sont chronométrés.
 cannot-format-litgpt = L'attente des données : le temps d'une itération commence une fois son batch chargé.
 cannot-format-torchtitan = Les steps un par un : ses chiffres sont des moyennes depuis la ligne précédente, et un checkpoint compte dans la suivante.

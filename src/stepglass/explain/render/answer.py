@@ -9,6 +9,7 @@ from stepglass.explain.finding import Finding
 from stepglass.explain.render.languages import Words
 from stepglass.explain.render.ledger_table import clock_name
 from stepglass.explain.render.output import error_text, title
+from stepglass.explain.spent import states_whole_run
 from stepglass.explain.study import Part, Study
 from stepglass.units import finite, printable
 
@@ -20,8 +21,11 @@ def answer(study: Study, found: list[Finding], words: Words) -> list[str]:
 def _verdict(study: Study, found: list[Finding], words: Words) -> str:
     first = found[0] if found else None
     error = study.parts[-1].error if study.parts else None
-    if error is not None and (first is None or first.level != "problem"):
-        key = "answer-interrupted" if error.name == "interrupted" else "answer-error"
+    is_interrupted = error is not None and error.name == "interrupted"
+    # Who has stopped a run knows it, and wants to know what could be better.
+    says_more = first is not None and first.level in ("problem", "advice")[: 1 + is_interrupted]
+    if error is not None and not says_more:
+        key = "answer-interrupted" if is_interrupted else "answer-error"
         return words.text(key, line=error.line, detail=error_text(error))
     if first is None:
         return words.text("answer-fine")
@@ -31,8 +35,10 @@ def _verdict(study: Study, found: list[Finding], words: Words) -> str:
 def _step(study: Study, words: Words) -> str:
     timed = [part for part in study.parts if part.timing.normal_ms is not None]
     if timed:
-        counts = timed[-1].format.counts
-        return words.text("answer-step", counts=counts, normal_ms=timed[-1].timing.normal_ms)
+        # Of several runs, the longest is the one that people mean.
+        longest = max(timed, key=lambda part: part.timing.num_iters or 0)
+        counts, normal_ms = longest.format.counts, longest.timing.normal_ms
+        return words.text("answer-step", counts=counts, normal_ms=normal_ms)
     clocked = [part for part in study.parts if part.timing.mean_ms is not None]
     if clocked:
         return words.text(
@@ -49,7 +55,7 @@ def _mean_of_the_run(parts: list[Part], words: Words) -> str | None:
     """The mean over a whole run whose length is stated, everything included."""
     for part in reversed(parts):
         rate = finite(part.segment.end.get("steps_per_s"))
-        if rate:
+        if rate and states_whole_run(part.segment):
             return words.text("answer-run-mean", counts="steps", mean_ms=1000 / rate)
         first, last, wall_ms = part.segment.first_iter, part.segment.last_iter, part.wall_ms
         is_run = part.timing.ledger is not None and part.timing.ledger.covers == "run"

@@ -26,9 +26,9 @@ NBSP = "\u00a0"
 ASKED_FOR = ("fewer_iters", "last_iter", "save_iter", "faster_percent")  # `none` selects a variant
 
 
-# In all languages, an iteration is named as in the log: `step 5`, `iter 5`.
-ITER_NAME = re.compile(r"\b(?:step|iter) $")
-NUMBERED = ("iter", "best_iter", "last_iter", "first_iter")
+NUMBERED = re.compile(r"(\b(?:le|au|du) |\bd')?\b(?:iter|[Ss]teps?)(?= \d)")
+FRENCH_VOWEL = {"le ": "l'", "au ": "à l'", "du ": "de l'"}
+FRENCH_CONSONANT = {"d'": "de "}
 COUNTED = ("count", "lines", "more", "replayed", "understood")
 
 
@@ -40,7 +40,6 @@ class Words:
         self._locale = Locale(language)
         self._sources = messages(catalogue(language))  # parsed on demand, because parsing is slow
         self._patterns: dict[str, fluent.Pattern] = {}
-        self.counts_epochs = False  # of the log that the sentences are about
 
     def has(self, key: str) -> bool:
         return key in self._sources
@@ -77,8 +76,6 @@ class Words:
             else:
                 assert isinstance(expression, fluent.VariableReference), type(expression)
                 value = arguments[expression.id.name]
-                if self.counts_epochs and expression.id.name in NUMBERED and parts:
-                    parts[-1] = ITER_NAME.sub("epoch ", parts[-1])
                 parts.append(self.number(value, 0) if isinstance(value, int) else str(value))
         return "".join(parts)
 
@@ -93,6 +90,20 @@ class Words:
             if isinstance(variant.key, fluent.Identifier) and variant.key.name == name:
                 return variant.value
         return next(variant.value for variant in choice.variants if variant.default)
+
+    def counted(self, text: str, unit: str) -> str:
+        """The text, with the unit of a log that counts no steps: `epoch 3` for `step 3`. These are
+        words of the log, which no catalogue translates. In French, the article changes with it."""
+        if unit == "step":
+            return text
+        word = self.text(f"unit-{unit}")
+        articles = FRENCH_VOWEL if word[0] in "aeiou" else FRENCH_CONSONANT
+
+        def put(found: re.Match[str]) -> str:
+            article = found[1] or ""
+            return (articles.get(article, article) if self.language == "fr" else article) + word
+
+        return NUMBERED.sub(put, text)
 
     def value(self, name: str, value: object) -> object:
         """A value in the form that a sentence needs."""

@@ -70,9 +70,8 @@ def covers_text(part: Part, ledger: Ledger, words: Words) -> str:
     if ledger.basis == "clock" and segment.last_elapsed is not None:
         last = segment.last_elapsed.iter
     first = _first_iter(part, ledger)
-    if ledger.covers != "run" and has_numbers and first == last:
-        return words.text(f"{key}-one", last=str(last))
-    return words.text(key, first=str(first), last=str(last))
+    span = "one" if first == last else "many"
+    return words.text(key, unit=part.unit, span=span, first=str(first), last=str(last))
 
 
 def _first_iter(part: Part, ledger: Ledger) -> int:
@@ -81,6 +80,8 @@ def _first_iter(part: Part, ledger: Ledger) -> int:
     is_excerpt = not has_process_start(segment, is_first=True)
     if ledger.basis == "clock" and segment.first_elapsed is not None and is_excerpt:
         return segment.first_elapsed.iter + 1  # the time since that line
+    if ledger.basis == "clock" and not is_excerpt:
+        return min(1, segment.first_iter or 0)  # all the time since the start
     # A mean includes earlier iterations, but not if the first line has none.
     has_mean = len(windows) > 0 and bool(np.isfinite(part.timing.times[0]))
     before = round(windows[0]) - 1 if has_mean else 0

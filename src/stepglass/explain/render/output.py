@@ -130,11 +130,13 @@ def _finding(finding: Finding, words: Words) -> dict[str, Any]:
 
 
 def title(finding: Finding, words: Words) -> str:
-    return words.text(f"rule-{finding.rule}-title", variant=finding.variant, **finding.numbers)
+    said = words.text(f"rule-{finding.rule}-title", variant=finding.variant, **finding.numbers)
+    return words.counted(said, finding.unit)
 
 
 def text(finding: Finding, words: Words) -> str:
-    return words.text(f"rule-{finding.rule}-text", variant=finding.variant, **finding.numbers)
+    said = words.text(f"rule-{finding.rule}-text", variant=finding.variant, **finding.numbers)
+    return words.counted(said, finding.unit)
 
 
 def plain(value: object) -> object:

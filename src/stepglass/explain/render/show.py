@@ -33,7 +33,7 @@ def lines(
     yield ""
     yield from _about(study, words, name, width)
     for number, finding in enumerate(found, 1):
-        yield from finding_lines(finding, words, number, width)
+        yield from finding_lines(finding, words, number, width, len(study.parts) > 1)
     is_short = len(study.parts) <= MOST_PARTS or shows_all
     for part in study.parts if is_short else [*study.parts[:3], study.parts[-1]]:
         yield from _part(part, words, len(study.parts) > 1, width)
@@ -69,6 +69,8 @@ def _part(part: Part, words: Words, has_title: bool, width: int) -> Iterator[str
         yield words.text(
             "segment-title",
             number=str(part.number + 1),
+            unit=part.unit,
+            span="one" if segment.first_iter == segment.last_iter else "many",
             first=str(segment.first_iter),
             last=str(segment.last_iter),
         )
@@ -120,18 +122,20 @@ def _val_losses(part: Part, words: Words, width: int) -> list[str]:
         last_loss=last.val,
         last_iter=str(last.iter),
     )
-    return wrapped(said, "  ", "    ", width)
+    return wrapped(words.counted(said, part.unit), "  ", "    ", width)
 
 
 def finding_lines(
-    finding: Finding, words: Words, number: int, width: int = WIDEST
+    finding: Finding, words: Words, number: int, width: int = WIDEST, names_run: bool = False
 ) -> Iterator[str]:
-    """One finding: its title, its text, the lines that support it, and what to type."""
+    """One finding: its title, its text, the lines that support it, and what to type. Of several
+    runs, it names the one that it is about: each has an iteration of the same number."""
     yield ""
     indent = "   " if number < 10 else "    "
     yield from wrapped(f"{number}. {printable(title(finding, words))}", "", indent, width)
     yield from wrapped(printable(text(finding, words)), indent, indent, width)
-    yield from wrapped(f"[{graded(finding, words)}]", indent, indent, width)
+    run = words.text("grade-run", number=str(finding.part + 1)) + ", " if names_run else ""
+    yield from wrapped(f"[{run}{graded(finding, words)}]", indent, indent, width)
     if finding.change:
         tried = words.text("change-is", flags=change_flags(finding))
         yield from wrapped(tried, indent, indent + "  ", width)

@@ -72,7 +72,7 @@ def findings(study: Study) -> list[Finding]:
         for name, rule in RULES.items():
             for finding in rule(part):
                 assert finding.rule == name
-                finding.part = part.number
+                finding.part, finding.unit = part.number, part.unit
                 if part.format.is_general and finding.status == "established":
                     finding.status = "supported"  # what each column means was guessed
                 if not part.format.has_nanogpt_settings:

@@ -34,6 +34,8 @@ def _nan_norms(part: Part) -> list[Finding]:
 def _zero_norms(part: Part) -> list[Finding]:
     """A tiny norm is printed as 0 too, but only where the loss has nearly reached 0."""
     num, losses = at_the_end(part.column("grad_norm") == 0), part.losses[1]
+    if part.is_policy_loss:
+        return []  # where all answers earn the same, there is nothing to learn from them
     if num < ZERO_ROWS or not len(losses) or losses[-1] < LEAST_LOSS:
         return []
     tail = losses[-num:]

@@ -7,18 +7,22 @@ import numpy as np
 from stepglass.explain.finding import Finding
 from stepglass.explain.rules.gradient_norms import at_the_end
 from stepglass.explain.study import Part
+from stepglass.logs.table import Column
 
 LEAST_ROWS = 10
+FEW_ZEROS = 3
+LEARNING = 0.2  # a loss that is not nearly 0 yet
 LEAST_DIGITS = 4  # a loss printed as 0.01 may well repeat
 
 
 def find_constant_loss(part: Part) -> list[Finding]:
     iters, losses, lines = part.losses
-    if len(losses) < LEAST_ROWS or part.segment.table.is_thinned:
+    if part.is_policy_loss or len(losses) < FEW_ZEROS or part.segment.table.is_thinned:
         return []
     num = at_the_end(losses == losses[-1])
     loss = float(losses[-1])
-    if num < LEAST_ROWS or (loss != 0 and _digits(loss) < LEAST_DIGITS):
+    fell = loss == 0 and num >= FEW_ZEROS and _falls_to_zero(losses, num)
+    if not fell and (num < LEAST_ROWS or (loss != 0 and _digits(loss) < LEAST_DIGITS)):
         return []
     row = len(losses) - num
     is_late = part.column("iter") >= iters[row]
@@ -34,7 +38,7 @@ def find_constant_loss(part: Part) -> list[Finding]:
     return [
         Finding(
             "constant-loss",
-            "established",
+            "supported" if num < LEAST_ROWS else "established",
             "problem",
             {
                 "count": num,
@@ -49,6 +53,11 @@ def find_constant_loss(part: Part) -> list[Finding]:
             cost_ms=part.time_since_ms(int(iters[row])),
         )
     ]
+
+
+def _falls_to_zero(losses: Column, num: int) -> bool:
+    """Is the loss 0 at once? One that has been learned goes through small values first."""
+    return num < len(losses) and float(losses[-num - 1]) > LEARNING
 
 
 def _digits(value: float) -> int:

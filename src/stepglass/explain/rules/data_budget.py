@@ -7,8 +7,10 @@ from stepglass.explain.study import Part
 def find_data_budget(part: Part) -> list[Finding]:
     parameters, per_iter = part.fact("parameters"), part.tokens_per_iter
     length = part.max_iters or (part.segment.last_iter if part.has_ended else None)
-    if part.segment.end and part.segment.last_iter:
-        length = part.segment.last_iter  # it ended, sooner or later than planned
+    last = max([part.segment.last_iter or 0, *(e.iter for e in part.segment.evals[-1:])])
+    has_stopped = any(event.name == "stopped-early" for event in part.segment.events)
+    if (part.segment.end or has_stopped) and part.segment.last_iter:
+        length = last  # it ended, sooner or later than planned
     if not parameters or not per_iter or not length or not part.starts_from_scratch:
         return []
     tokens = length * per_iter
@@ -29,7 +31,7 @@ def find_data_budget(part: Part) -> list[Finding]:
                 "ratio": ratio,
                 "epochs": epochs,
                 "max_iters": length,
-                "is_planned": "yes" if (part.segment.last_iter or 0) < length - 1 else "no",
+                "is_planned": "yes" if not has_stopped and last < length - 1 else "no",
             },
             part.line_of_fact("parameters")
             + part.line_of_fact("tokens_per_iter")

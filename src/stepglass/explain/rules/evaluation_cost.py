@@ -60,11 +60,19 @@ def cost_numbers(part: Part, cost: EvalCost) -> dict[str, Number]:
         "covers": ledger.covers if ledger else "none",
         "each_ms": each_ms,
         "each_iters": max(1, round(each_ms / normal_ms)) if each_ms and normal_ms else None,
-        "compared": "yes" if each_ms and normal_ms else "no",
+        "compared": _compared(part, each_ms),
         "interval": part.timing.eval_interval,
         "advice": cost.advice,
         "wanted": wanted,
     }
+
+
+def _compared(part: Part, each_ms: float | None) -> str:
+    """With what the text compares an evaluation. Without numbers, nobody knows how many steps lie
+    between two of them."""
+    if part.unit != "step":
+        return part.unit
+    return "yes" if each_ms and part.timing.normal_ms else "no"
 
 
 def cost_of_excess(part: Part, cost: EvalCost) -> float:

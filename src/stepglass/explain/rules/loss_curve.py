@@ -64,7 +64,7 @@ def noise_of(losses: Column) -> float:
 def rise_of(part: Part) -> Rise | None:
     """Where the loss rose far above its best: for good, or else where it stayed up longest."""
     iters, losses, _ = part.losses
-    if len(losses) < 6:
+    if len(losses) < 6 or part.is_policy_loss:
         return None
     is_few = len(losses) < FEW_ROWS
     smooth = smoothed(losses, 3 if is_few else 9)
@@ -81,6 +81,8 @@ def rise_of(part: Part) -> Rise | None:
     low = int(np.argmin(losses[:start]))
     level = median(losses[start:end])
     is_explosion = level > 1.1 * float(np.max(smooth[:start], initial=-math.inf))
+    if not is_explosion and level <= _usual_before(smooth, start) + least[start] / 2:
+        return None  # it was lower for a while, as on easier data, and is as usual again
     num, num_iters = end - start, int(iters[end - 1] - iters[start])
     is_final = end == len(losses)
     if num < (2 if is_explosion and is_final else 4 if is_few else 5):
@@ -89,6 +91,12 @@ def rise_of(part: Part) -> Rise | None:
     is_sure &= num >= 5 and num_iters >= 50 if is_final else not is_few
     is_sure |= is_explosion and level > 2 * float(np.max(smooth[:start]))
     return Rise(low, start, end, is_explosion, is_final, is_sure)
+
+
+def _usual_before(smooth: Column, start: int) -> float:
+    """The upper quartile of the loss before a row, over the last quarter of what leads to it."""
+    before = np.sort(smooth[max(0, start - max(20, start // 4)) : start])
+    return float(before[3 * (len(before) - 1) // 4])
 
 
 def _stretch_at_end(is_high: Mask) -> tuple[int, int] | None:

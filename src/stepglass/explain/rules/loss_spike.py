@@ -17,7 +17,7 @@ LASTING = 2  # rows; the loss of a bad batch is gone by the next step
 
 def find_loss_spike(part: Part) -> list[Finding]:
     iters, losses, lines = part.losses
-    if has_risen(part) or part.segment.table.is_thinned:
+    if part.is_policy_loss or has_risen(part) or part.segment.table.is_thinned:
         return []  # in a thinned table single points may be missing
     rows, heights = _spikes(losses)
     if not len(rows) or len(rows) > 0.05 * len(losses) + 3:
@@ -27,7 +27,9 @@ def find_loss_spike(part: Part) -> list[Finding]:
     num_apart = 1 + int((np.diff(rows) > 1).sum())
     same = _same_in_other_runs(part, [int(i) for i in iters[rows]])
     is_many = len(rows) >= 5 and len(rows) >= LASTING * num_apart
-    variant = "data" if same else "rate" if is_many else "plain"
+    is_many &= not part.format.smooths_loss  # one bad batch lasts there as well
+    usual = "smoothed" if part.format.smooths_loss else "plain"
+    variant = "data" if same else "rate" if is_many else usual
     change: Change = calmer(part) if variant == "rate" else {}
     return [
         Finding(

@@ -1,9 +1,15 @@
 """A slow iteration lowers the MFU printed after it, because that is a moving average."""
 
 import numpy as np
+import numpy.typing as npt
 
 from stepglass.explain.finding import Finding
+from stepglass.explain.iteration_times import SLOW
 from stepglass.explain.study import Part
+from stepglass.logs.table import median
+
+FEW = 3  # rows; fewer do not show a speed
+SAME = 1.05  # times the other speed
 
 
 def find_mfu_echo(part: Part) -> list[Finding]:
@@ -31,5 +37,14 @@ def find_mfu_echo(part: Part) -> list[Finding]:
             },
             [int(lines[row]) for row in rows],
             [int(table.column("iter")[row]) for row in rows],
+            variant="plain" if _keeps_its_speed(part, rows) else "changed",
         )
     ]
+
+
+def _keeps_its_speed(part: Part, rows: npt.NDArray[np.intp]) -> bool:
+    """Do the iterations before, between and after these rows take equally long?"""
+    times, normal_ms = part.timing.times, part.timing.normal_ms or 0.0
+    usual = [piece[piece < SLOW * normal_ms] for piece in np.split(times, rows)]
+    speeds = [median(piece) for piece in usual if len(piece) >= FEW]
+    return not speeds or max(speeds) <= SAME * min(speeds)

@@ -19,6 +19,8 @@ def find_overfitting(part: Part) -> list[Finding]:
     best = part.best_eval
     if best is None or best.val is None or part.segment.nan_line is not None:
         return []
+    if part.is_policy_loss:
+        return []
     status = sure_of_rise(part)
     if status is None:
         return _wide_gap(part, best, part.evals[-1])

@@ -17,6 +17,8 @@ def find_plateau(part: Part) -> list[Finding]:
     evals, best = part.evals, part.best_eval
     if len(evals) < 12 or part.segment.nan_line is not None or best is None or best.val is None:
         return []
+    if part.is_policy_loss:
+        return []
     recent = evals[-max(LEAST_EVALS, len(evals) // 5) :]
     m, t = _trend(recent)
     moved = abs(m) * (recent[-1].iter - recent[0].iter)

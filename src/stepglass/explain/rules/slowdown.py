@@ -19,6 +19,7 @@ FEW_LINES = 12
 LEAST_RISE = 1.05  # times the first speed
 LEAST_RISE_OF_FEW = 1.1  # with few lines, chance plays a larger part
 SIGMAS = 4.0
+LASTING = 2  # groups after a sudden rise, at least
 
 
 def find_slowdown(part: Part) -> list[Finding]:
@@ -44,8 +45,9 @@ def find_slowdown(part: Part) -> list[Finding]:
     first, last = median(times[early]), median(times[late])
     jump = int(np.argmax(np.diff(medians)))
     is_step = (medians[jump + 1] - medians[jump]) > 0.6 * (last - first)
+    is_step &= jump + 1 <= len(groups) - LASTING  # what has only just come has not stayed yet
     throttled = [e for e in part.segment.events if e.name == "throttle"]
-    start = groups[jump + 1][0]
+    start = groups[jump + 1][0] if is_step else late[0]
     scale = (part.timing.num_iters or len(chosen)) / len(chosen)
     return [
         Finding(

@@ -25,6 +25,7 @@ from stepglass.logs.formats.trainer_dict import (
     dict_step,
     elapsed_s,
 )
+from stepglass.logs.formats.trainer_table import TrainerTable
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number
 
@@ -92,11 +93,16 @@ class HFTrainer:
         self._block: dict[str, object] | None = None  # while a block of metrics is read
         self._block_kind = ""
         self._end: Record | None = None
+        self._table = TrainerTable()
         self.has_taken = False  # the last line was a training bar
 
     def read(self, text: str) -> list[Record]:
-        result: list[Record] = []
         self.has_taken = False
+        result = self._table.read(text)
+        if result:
+            self.format = replace(self.format, counts=self._table.counts)
+            self._has_logged |= any(record["kind"] == "iter" for record in result)
+            return result
         if "%" in text:
             result += self._read_bars(text)
         if "{" in text and FIRST.search(text):
@@ -133,9 +139,6 @@ class HFTrainer:
                 if len(steps) == 1 and elapsed >= LEAST_SPAN_S:
                     record |= {"time_ms": 1000 * elapsed / step, "window": step}
             result.append(record)
-        rate = self._end.get("steps_per_s") if self._end else None
-        if rate and not steps:
-            result.append({"kind": "iter", "iter": None, "loss": None, "time_ms": 1000 / rate})
         return result
 
     def _read_bars(self, text: str) -> list[Record]:

@@ -2,6 +2,7 @@
 
     step:60/6200 train_loss:5.7158 train_time:10665ms step_avg:213.30ms
     step:2125/3350 val_loss:3.42888 train_time:316.910s step_avg:147.02ms
+    step:1000/10000 loss:3.3139 t:91682ms avg:91.7ms
     final_int8_zlib_roundtrip val_loss:2.0727 val_bpb:1.2244 eval_time:1401ms
 
 `train_time` is the time since the clock was last set to zero. The clock stops during validation. In
@@ -19,9 +20,9 @@ from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import NUMBER, Record, number, plain_number
 
 STEP = re.compile(r"(?<![\w/-])step:(\d{1,15})/(\d{1,15})\s+(.*)")
-CLOCK = re.compile(rf"\btrain_time:({NUMBER})(ms|s)\b")
-AVERAGE = re.compile(rf"\bstep_avg:({NUMBER})ms")
-TRAIN = re.compile(rf"\btrain_loss:({NUMBER})")
+CLOCK = re.compile(rf"\b(?:train_time|t):({NUMBER})(ms|s)\b")
+AVERAGE = re.compile(rf"\b(?:step_)?avg:({NUMBER})ms")
+TRAIN = re.compile(rf"(?<!\w)(?:train_)?loss:({NUMBER})")
 VAL = re.compile(rf"\bval_loss:({NUMBER})")
 BPB = re.compile(rf"\bval_bpb:({NUMBER})")
 # After training: the quantized model, averaged weights and other ways to evaluate.
@@ -41,7 +42,7 @@ class Modded:
 
     format = LogFormat(
         "modded-nanogpt",
-        limits=("format-modded-nanogpt",),
+        limits=("format-modded-nanogpt", "format-untimed-validation"),
         slows_down_by_plan=True,
         elapsed_name="train_time",
         elapsed_excludes=("eval", "warmup"),
@@ -54,7 +55,7 @@ class Modded:
         self._times: list[tuple[float, int]] = []  # the first two, with their numbers of steps
 
     def read(self, text: str) -> list[Record]:
-        if "train_time:" in text:
+        if "train_time:" in text or " t:" in text:
             found, clock = STEP.search(text), CLOCK.search(text)
             if found and clock:
                 return self._line(int(found[1]), int(found[2]), clock, found[3])
@@ -101,8 +102,9 @@ class Modded:
         val, bpb = VAL.search(rest), BPB.search(rest)
         self._prints_steps |= not val
         time_ms, window = self._time(step, total, average)
-        if time_ms is not None and len(self._times) < 2:
-            self._look_at_start(time_ms, window or 1)
+        if time_ms and len(self._times) < 2:
+            # The first line may be a mean since the clock started.
+            self._look_at_start(time_ms, window or max(1, round(total / time_ms)))
         where: Record = {"iter": step, "train_time_ms": total, "max_iters": last}
         if average is None or not math.isnan(average):  # before the reset, the clock differs
             where["elapsed_s"] = total / 1000

@@ -61,6 +61,7 @@ class Nanochat:
     format = LogFormat(
         "nanochat",
         limits=("format-nanochat",),
+        smooths_loss=True,
         elapsed_name="total time",
         elapsed_excludes=("eval", "checkpoint", "warmup"),
     )

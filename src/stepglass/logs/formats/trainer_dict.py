@@ -44,6 +44,9 @@ END_NAMES = {
     "train_loss": "train_loss",
     "epoch": "epoch",
 }
+# Only training by reward prints these. DPO prints `rewards/chosen`, but its loss is a likelihood.
+POLICY_LOSS = "loss/policy_avg"  # what TRL's PPO prints for a loss
+REWARD_KEYS = {"reward", "reward_std", "objective/kl", "objective/rlhf_reward", "kl"}
 CLOCKS = ("elapsed_time", "train_runtime")  # running totals that a dict may have
 EVAL_LOSS = re.compile(r"eval_(?:(.+)_)?loss$")
 EVAL_RUNTIME = re.compile(r"eval_(?:(.+)_)?runtime$")
@@ -73,13 +76,15 @@ def dict_step(values: Values) -> tuple[int | None, int | None]:
 def dict_records(values: Values, step: int | None) -> list[Record]:
     """The records of a dict: one, or one for each evaluation set. `step` is the number of all steps
     in the dict at the end."""
-    loss = as_real(values.get("loss"))
+    loss = as_real(values.get("loss", values.get(POLICY_LOSS)))
     is_trainers = not TRAINER_KEYS.isdisjoint(values) and "kind" not in values
     if loss is not None and is_trainers:
         record: Record = {"kind": "iter", "iter": step, "loss": loss}
         for key, name in NAMES.items():
             if key in values:
                 record[name] = as_real(values[key])
+        if not REWARD_KEYS.isdisjoint(values):
+            record["is_policy"] = True
         if (seconds := elapsed_s(values)) is not None:
             record["elapsed_s"] = seconds
         if (rate := _rate(values)) is not None:
