@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kept_runs import KeptRuns
 from processes import ForkServer
 
 # What `make test FAST=1` leaves out: tests with a browser, tests with processes of their own, and
@@ -64,6 +65,26 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test cuts the power but on a simulated disk, so a real sync would prove nothing; it takes
     milliseconds, many times in a run. A file that is not open is an error as before."""
     monkeypatch.setattr(os, "fsync", lambda file: os.fstat(file) and None)
+
+
+@pytest.fixture(scope="session")
+def kept_runs(tmp_path_factory: pytest.TempPathFactory) -> KeptRuns:
+    return KeptRuns(tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture(autouse=True)
+def finished_runs(
+    request: pytest.FixtureRequest,
+    kept_runs: KeptRuns,
+    empty_folder: Path,
+    no_careful_measuring: None,
+    no_waiting_for_the_disk: None,
+) -> None:
+    """What a test marked with `finished_run` begins with. It is here before the test's own fixtures
+    and patches, so that what one test changes cannot be in the run that another one gets."""
+    for marker in request.node.iter_markers("finished_run"):
+        kept_runs.copy(**marker.kwargs)
+        torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

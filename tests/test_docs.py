@@ -10,7 +10,7 @@ import pytest
 
 import fuzz_files
 import stepglass
-from helpers import prepare_tiny, records, train_tiny
+from helpers import records
 from stepglass.cli import main
 from stepglass.explain.render.languages import Words
 from stepglass.explain.rules import all_rules
@@ -110,9 +110,8 @@ def test_phases_are_explained_everywhere():
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(PHASES) == list(PHASE_MEANINGS)
 
 
+@pytest.mark.finished_run
 def test_records_have_the_keys_that_the_run_log_page_documents():
-    prepare_tiny()
-    train_tiny()
     page = (ROOT / "docs" / "run-log.md").read_text()
     sections = {m[1]: m[2] for m in re.finditer(r"^### `(\w+)`(.*?)(?=^##)", page, re.M | re.S)}
     assert set(sections) == {"start", "iter", "eval", "checkpoint", "event", "end"}

@@ -87,9 +87,9 @@ LINKS: dict[str, Callable[[], None]] = {
 }
 
 
+@pytest.mark.finished_run(max_iters=4, checkpoint_interval=1)
 @pytest.mark.parametrize("name", LINKS)
 def test_no_link_is_followed_on_the_way_to_a_write_or_a_deletion(name):
-    train_tiny(max_iters=4, checkpoint_interval=1)
     LINKS[name]()
     before = everything_in(PRECIOUS)
     resume = ["--out_dir=out", "--init_from=resume", "--max_iters=12", "--checkpoint_interval=1"]
@@ -104,12 +104,12 @@ def newest_whole(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.finished_run(max_iters=4)
 @pytest.mark.parametrize(
     "name", ["ckpt", "run.jsonl", "best.json", "config.json", "tokenizer.json", "LOCK"]
 )
 @pytest.mark.parametrize("init_from", ["resume", "scratch"])
 def test_a_link_in_the_place_of_what_a_run_writes_is_refused(name, init_from, capsys):
-    train_tiny(max_iters=4)
     shutil.move(OUT / name, PRECIOUS / name)
     link(name, PRECIOUS / name)
     before = everything_in(PRECIOUS, OUT)
@@ -123,8 +123,8 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(name, init_from, ca
     assert everything_in(PRECIOUS, OUT) == before
 
 
+@pytest.mark.finished_run(max_iters=4)
 def test_a_new_run_moves_nothing_into_a_link_called_like_an_earlier_run():
-    train_tiny(max_iters=4)
     link("earlier-1", PRECIOUS)
     before = everything_in(PRECIOUS)
     assert train_tiny(max_iters=4) == 0
@@ -143,9 +143,9 @@ def test_a_run_directory_that_is_a_link_itself_is_what_somebody_chose():
 
 
 @pytest.fixture
-def finished():
+def finished(kept_runs):
     """A run of somebody else's, to be put where the first one's folder was."""
-    assert main(["train", *tiny_args(out_dir="finished", max_iters=3, seed=7)]) == 0
+    kept_runs.copy(out_dir="finished", max_iters=3, seed=7)
 
 
 def another_run(out_dir: str = "out") -> None:
