@@ -1,12 +1,15 @@
 """Every test works in an empty folder of its own; slow tests are marked here."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from playwright.sync_api import Browser
 
+from browser import chromium
 from kept_runs import KeptRuns
 from processes import ForkServer
 
@@ -115,3 +118,24 @@ def fork_server(one_fork_server: ForkServer) -> Iterator[ForkServer]:
     """Starts `stepglass` as a real process, in a moment."""
     yield one_fork_server
     one_fork_server.end_all()
+
+
+@pytest.fixture(scope="session")
+def one_browser() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """It takes seconds to start. Its event loop is put away while no test uses it: Python allows
+    no other in this thread as long as it is there."""
+    with chromium() as browser:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def browser(one_browser: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """A real Chromium. Every page that is opened has a context of its own: no test finds what
+    another one has left."""
+    browser, loop = one_browser
+    asyncio._set_running_loop(loop)
+    yield browser
+    asyncio._set_running_loop(None)

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(stepglass.__file__).parent
 README = (ROOT / "README.md").read_text()
 
-SHORT = ["--max_iters=6", "--eval_iters=1"]  # the flags of a hurry
+SHORT = ["--max_iters=2", "--eval_iters=1"]  # the flags of a hurry
 
 
 def hurried(words: list[str]) -> list[str]:
@@ -36,7 +36,7 @@ def hurried(words: list[str]) -> list[str]:
         return words
     words = [word for word in words if not word.startswith("--max_iters")]
     is_resumed = "--init_from=resume" in words
-    return [*words, *(["--max_iters=8"] if is_resumed else SHORT)]
+    return [*words, *(["--max_iters=4"] if is_resumed else SHORT)]
 
 
 def commands(text: str) -> list[str]:

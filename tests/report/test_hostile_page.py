@@ -3,18 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from browser import chromium, keep_screenshot, open_page, settle
+from browser import keep_screenshot, open_page, settle
 from page_logs import nanogpt_log, own_run, report
 from stepglass.measure import run_log
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
 
 HOSTILE = [
     "<script>alert(1)</script>",

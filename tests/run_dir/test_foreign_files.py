@@ -4,7 +4,7 @@ that are moved, replaced, emptied or taken over while a run goes on."""
 import hashlib
 import os
 import shutil
-import subprocess
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers import command, prepare_tiny, records, tiny_args, train_tiny
+from helpers import prepare_tiny, records, tiny_args, train_tiny
 from stepglass.checkpoint import tensors
 from stepglass.cli import main
 from stepglass.data.dataset import Dataset
@@ -319,11 +319,11 @@ def wait_for(path: Path, text: str) -> None:
         time.sleep(0.05)
 
 
-def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone():
+def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone(fork_server):
     """Once it took over the other's lock when that had ended, and its log and checkpoints."""
     first_args = tiny_args(max_iters=1_000_000, checkpoint_interval="1s", log_interval=100)
     with Path("first.txt").open("w") as output:
-        first = subprocess.Popen(command("train", *first_args), stdout=output)
+        first = fork_server.start("train", *first_args, stdout=output)
     try:
         wait_for(Path("first.txt"), "iter 100:")
         OUT.rename("out-old")
@@ -333,8 +333,8 @@ def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone():
         while Path("first.txt").read_text().count("\ncheckpoint ") < saved + 2:
             time.sleep(0.05)
     finally:
-        first.terminate()
-        assert first.wait(timeout=60) == 0
+        first.send_signal(signal.SIGTERM)
+        assert first.wait() == 0
     assert everything_in(OUT) == before
     last = records("iter", "out-old")[-1]["iter"]
     assert checkpoints.step_of(newest_whole(Path("out-old"))) == last + 1

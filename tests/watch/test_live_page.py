@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import chromium, drag, hover, ink, keep_screenshot, open_page, settle
+from browser import drag, hover, ink, keep_screenshot, open_page, settle
 from helpers import command, prepare_tiny, tiny_args
 
 ITERATIONS = """(() => {
@@ -22,12 +22,6 @@ ITERATIONS = """(() => {
     return Array.from(segment.column("iter").slice(0, segment.count));
 })()"""
 PATIENCE_S = 60.0  # for something that takes a second or two on an idle machine
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @contextmanager
