@@ -17,6 +17,9 @@ from processes import ForkServer
 # files that try a great many cases.
 SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left", "short_patience"}
 TESTS = Path(__file__).parent
+# Where there is no GPU, torch.manual_seed keeps the whole stack as text in case there will be one,
+# which takes more time than many a test.
+SEED = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
 # Modules that tests share have no doctests; the fork server's imports take seconds.
 collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
@@ -50,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    torch.manual_seed(0)
+    SEED(0)
     return tmp_path
 
 
@@ -87,7 +90,7 @@ def finished_runs(
     and patches, so that what one test changes cannot be in the run that another one gets."""
     for marker in request.node.iter_markers("finished_run"):
         kept_runs.copy(**marker.kwargs)
-        torch.manual_seed(0)
+        SEED(0)
 
 
 @pytest.fixture(autouse=True)

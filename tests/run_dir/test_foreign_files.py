@@ -20,6 +20,7 @@ from stepglass.files import FileOps
 from stepglass.run_dir import checkpoints
 
 OUT, PRECIOUS = Path("out"), Path("precious")
+LAST = 9  # the updates of a run: several saves come after what happens at the fifth
 
 
 def everything_in(*folders: Path) -> dict[str, str]:
@@ -92,10 +93,15 @@ LINKS: dict[str, Callable[[], None]] = {
 def test_no_link_is_followed_on_the_way_to_a_write_or_a_deletion(name):
     LINKS[name]()
     before = everything_in(PRECIOUS)
-    resume = ["--out_dir=out", "--init_from=resume", "--max_iters=12", "--checkpoint_interval=1"]
+    resume = [
+        "--out_dir=out",
+        "--init_from=resume",
+        f"--max_iters={LAST}",
+        "--checkpoint_interval=1",
+    ]
     assert main(["train", *resume]) == 0
     assert everything_in(PRECIOUS) == before
-    assert checkpoints.step_of(newest_whole(OUT)) == 12
+    assert checkpoints.step_of(newest_whole(OUT)) == LAST
 
 
 def newest_whole(folder: Path) -> Path:
@@ -114,7 +120,7 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(name, init_from, ca
     link(name, PRECIOUS / name)
     before = everything_in(PRECIOUS, OUT)
     capsys.readouterr()
-    flags = tiny_args(max_iters=12, init_from=init_from)
+    flags = tiny_args(max_iters=LAST, init_from=init_from)
     assert main(["train", *[flag for flag in flags if "recipe" not in flag]]) == 2
     error = capsys.readouterr().err
     assert f"error: out/{name}: expected a" in error
@@ -280,7 +286,7 @@ def run_with(monkeypatch, when: str, action: Callable[[], None], theirs: str | N
 
     with monkeypatch.context() as patch:
         WHEN[when](patch, 5, act)
-        code = main(["train", *tiny_args(max_iters=12, checkpoint_interval=1)])
+        code = main(["train", *tiny_args(max_iters=LAST, checkpoint_interval=1)])
     assert seen, "nothing happened"
     assert not_mine(theirs) == seen
     return code
@@ -291,8 +297,8 @@ def run_with(monkeypatch, when: str, action: Callable[[], None], theirs: str | N
 def test_a_run_follows_its_folder(name, when, finished, monkeypatch, capsys):
     action, mine, theirs = MOVED[name]
     assert run_with(monkeypatch, when, action, theirs) == 0
-    assert checkpoints.step_of(newest_whole(Path(mine))) == 12
-    assert [r["iter"] for r in records("iter", mine)] == list(range(12))
+    assert checkpoints.step_of(newest_whole(Path(mine))) == LAST
+    assert [r["iter"] for r in records("iter", mine)] == list(range(LAST))
     out = capsys.readouterr().out
     assert ("; the run goes on there\n" in out) == (mine != "out" and not OUT.is_symlink())
 
@@ -311,7 +317,7 @@ def test_a_run_that_has_lost_its_folder_saves_elsewhere_and_stops(
     step = checkpoints.step_of(newest_whole(Path(rescued)))
     assert 5 <= step <= 8
     assert main(["train", f"--out_dir={rescued}", "--init_from=resume"]) == 0
-    assert checkpoints.step_of(newest_whole(Path(rescued))) == 12
+    assert checkpoints.step_of(newest_whole(Path(rescued))) == LAST
 
 
 def wait_for(path: Path, text: str) -> None:

@@ -126,7 +126,7 @@ def test_exactly_max_iters_updates_are_made():
 
 
 def test_the_model_learns():
-    train_tiny(max_iters=150, lr_decay_iters=150, eval_interval=150)
+    train_tiny(max_iters=60, lr_decay_iters=60, eval_interval=60)
     first, last = records("eval")
     assert last["val_loss"] < first["val_loss"] - 0.5
 
