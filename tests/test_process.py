@@ -33,7 +33,7 @@ def start(fork_server):
     return start
 
 
-def wait_for(process: Forked, pattern: str) -> str:
+def wait_for(process: "Forked | subprocess.Popen[str]", pattern: str) -> str:
     assert process.stdout is not None
     for line in process.stdout:
         if re.match(pattern, line):
@@ -142,12 +142,16 @@ def test_a_signal_ends_a_preparation_and_nothing_half_made_stays(number):
     assert not [p for p in Path("data").rglob("*") if "big" in str(p) and p.is_file()]
 
 
-def test_a_reader_that_leaves_is_no_error(start):
-    process = start(max_iters=200)
+def test_a_reader_that_leaves_is_no_error():
+    process = subprocess.Popen(
+        command("train", *tiny_args(max_iters=200, eval_interval=50)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     wait_for(process, r"iter 5:")
     process.stdout.close()
-    assert (process.wait(), process.stderr.read()) == (0, "")
+    assert (process.wait(timeout=60), process.stderr.read()) == (0, "")
     assert records("end")[0]["reason"] == "finished"
+    process.stderr.close()
 
 
 def test_a_run_whose_output_is_closed_trains_in_silence():
