@@ -1,18 +1,25 @@
 """Every test works in an empty folder of its own; slow tests are marked here."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from playwright.sync_api import Browser
 
+from browser import chromium
+from kept_runs import KeptRuns
 from processes import ForkServer
 
 # What `make test FAST=1` leaves out: tests with a browser, tests with processes of their own, and
 # files that try a great many cases.
 SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left", "short_patience"}
 TESTS = Path(__file__).parent
+# Where there is no GPU, torch.manual_seed keeps the whole stack as text in case there will be one,
+# which takes more time than many a test.
+SEED = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
 # Modules that tests share have no doctests; the fork server's imports take seconds.
 collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
@@ -46,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    torch.manual_seed(0)
+    SEED(0)
     return tmp_path
 
 
@@ -65,6 +72,26 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test cuts the power but on a simulated disk, so a real sync would prove nothing; it takes
     milliseconds, many times in a run. A file that is not open is an error as before."""
     monkeypatch.setattr(os, "fsync", lambda file: os.fstat(file) and None)
+
+
+@pytest.fixture(scope="session")
+def kept_runs(tmp_path_factory: pytest.TempPathFactory) -> KeptRuns:
+    return KeptRuns(tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture(autouse=True)
+def finished_runs(
+    request: pytest.FixtureRequest,
+    kept_runs: KeptRuns,
+    empty_folder: Path,
+    no_careful_measuring: None,
+    no_waiting_for_the_disk: None,
+) -> None:
+    """What a test marked with `finished_run` begins with. It is here before the test's own fixtures
+    and patches, so that what one test changes cannot be in the run that another one gets."""
+    for marker in request.node.iter_markers("finished_run"):
+        kept_runs.copy(**marker.kwargs)
+        SEED(0)
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +122,24 @@ def fork_server(one_fork_server: ForkServer) -> Iterator[ForkServer]:
     """Starts `stepglass` as a real process, in a moment."""
     yield one_fork_server
     one_fork_server.end_all()
+
+
+@pytest.fixture(scope="session")
+def one_browser() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """It takes seconds to start. Its event loop is put away while no test uses it: Python allows
+    no other in this thread as long as it is there."""
+    with chromium() as browser:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def browser(one_browser: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """A real Chromium. Every page that is opened has a context of its own: no test finds what
+    another one has left."""
+    browser, loop = one_browser
+    asyncio._set_running_loop(loop)
+    yield browser
+    asyncio._set_running_loop(None)

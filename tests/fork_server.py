@@ -1,9 +1,9 @@
 """Starts `stepglass` processes in a moment: imports once, then forks for each command.
 
 Talks to `processes.ForkServer` over a socket. An order is a JSON object with `argv`, `cwd`,
-`threads`, `encoding` and `new_session`. It comes with three files: the command's output, its
-errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is computed
-before the fork, so no thread is lost in it.
+`threads`, `encoding`, `new_session` and `rest_s`. It comes with three files: the command's
+output, its errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is
+computed before the fork, so no thread is lost in it.
 """
 
 import json
@@ -11,12 +11,14 @@ import os
 import signal
 import socket
 import sys
+import time
 from typing import Any
 
 import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
 
 import stepglass.train.loop  # noqa: F401
 from stepglass.__main__ import process
+from stepglass.data.dataset import Dataset
 
 
 def serve(orders: socket.socket) -> None:
@@ -59,8 +61,21 @@ def command(order: dict[str, Any], output: int, errors: int) -> None:
     torch.set_num_threads(order["threads"])
     if order["new_session"]:
         os.setsid()
+    if order["rest_s"]:
+        rest_before_each_batch(order["rest_s"])
     sys.argv = ["stepglass", *order["argv"]]
     sys.exit(process())
+
+
+def rest_before_each_batch(seconds: float) -> None:
+    """A training that goes on while a test looks at something else need not keep a core busy."""
+    real = Dataset.batch
+
+    def batch(*args: Any) -> Any:
+        time.sleep(seconds)
+        return real(*args)
+
+    Dataset.batch = batch  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

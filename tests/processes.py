@@ -79,6 +79,7 @@ class ForkServer:
         threads: int = 1,
         encoding: str = "utf-8",
         new_session: bool = False,
+        rest_s: float = 0.0,
     ) -> Forked:
         """Start a command. Its output goes to a pipe, or to a given file together with errors."""
         order = {
@@ -87,6 +88,7 @@ class ForkServer:
             "threads": threads,
             "encoding": encoding,
             "new_session": new_session,
+            "rest_s": rest_s,
         }
         output, its_output = os.pipe() if stdout is None else (None, os.dup(stdout.fileno()))
         errors, its_errors = os.pipe()

@@ -311,9 +311,9 @@ def test_commands_that_make_no_sense_are_refused(argv, message, capsys):
     assert message in refused(capsys, *argv)
 
 
+@pytest.mark.finished_run
 def test_a_hostile_data_set_name_in_a_run_is_not_followed(capsys):
     """nanoGPT joins a checkpoint's data set name into a path and unpickles what it finds there."""
-    train_tiny()
     config = json.loads(Path("out/config.json").read_text())
     Path("out/config.json").write_text(json.dumps(config | {"dataset": "../../etc"}))
     capsys.readouterr()
@@ -390,6 +390,7 @@ def test_prepared_data_is_not_text_for_another_data_set():
     assert json.loads(Path("data/books/meta.json").read_text())["source"]["documents"] == 1
 
 
+@pytest.mark.finished_run
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
@@ -407,7 +408,6 @@ def test_prepared_data_is_not_text_for_another_data_set():
     ],
 )
 def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
-    train_tiny()
     for path in checkpoints.committed(Path("out"))[1:]:
         shutil.rmtree(path)
     forge_state(checkpoints.committed(Path("out"))[0], **changes)
@@ -419,6 +419,7 @@ def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
     assert Path("out/config.json").read_bytes() == before
 
 
+@pytest.mark.finished_run
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "tokenizer",
@@ -432,7 +433,6 @@ def test_a_checkpoint_with_a_hostile_state_is_refused(changes, capsys):
     ],
 )
 def test_a_hostile_tokenizer_in_a_run_is_refused(tokenizer, capsys):
-    train_tiny()
     best = checkpoints.best_path(Path("out"))
     assert best is not None
     forge(best, "tokenizer.json", json.dumps(tokenizer).encode())
@@ -446,6 +446,7 @@ def shape_of(checkpoint: Path) -> dict[str, Any]:
     return dict(state["model_config"])
 
 
+@pytest.mark.finished_run(model="modern")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
@@ -467,7 +468,6 @@ def shape_of(checkpoint: Path) -> dict[str, Any]:
     ],
 )
 def test_a_forged_shape_is_refused_before_anything_is_allocated(changes, capsys):
-    train_tiny(model="modern")
     for path in checkpoints.committed(Path("out")):
         forge_state(path, model_config=shape_of(path) | changes)
     capsys.readouterr()
@@ -477,6 +477,7 @@ def test_a_forged_shape_is_refused_before_anything_is_allocated(changes, capsys)
     assert error.count("\n") == 1
 
 
+@pytest.mark.finished_run(max_iters=3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values"),
@@ -492,7 +493,6 @@ def test_a_forged_shape_is_refused_before_anything_is_allocated(changes, capsys)
     ],
 )
 def test_a_generators_state_that_is_out_of_range_is_one_line(name, values, capsys):
-    train_tiny(max_iters=3)
     for path in checkpoints.committed(Path("out")):
         states = safetensors.torch.load((path / "rank-00000.safetensors").read_bytes())
         states[name] = torch.tensor(values, dtype=states[name].dtype)

@@ -10,7 +10,7 @@ import pytest
 
 import fuzz_files
 import stepglass
-from helpers import prepare_tiny, records, train_tiny
+from helpers import records
 from stepglass.cli import main
 from stepglass.explain.render.languages import Words
 from stepglass.explain.rules import all_rules
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(stepglass.__file__).parent
 README = (ROOT / "README.md").read_text()
 
-SHORT = ["--max_iters=6", "--eval_iters=1"]  # the flags of a hurry
+SHORT = ["--max_iters=2", "--eval_iters=1"]  # the flags of a hurry
 
 
 def hurried(words: list[str]) -> list[str]:
@@ -36,7 +36,7 @@ def hurried(words: list[str]) -> list[str]:
         return words
     words = [word for word in words if not word.startswith("--max_iters")]
     is_resumed = "--init_from=resume" in words
-    return [*words, *(["--max_iters=8"] if is_resumed else SHORT)]
+    return [*words, *(["--max_iters=4"] if is_resumed else SHORT)]
 
 
 def commands(text: str) -> list[str]:
@@ -110,9 +110,8 @@ def test_phases_are_explained_everywhere():
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(PHASES) == list(PHASE_MEANINGS)
 
 
+@pytest.mark.finished_run
 def test_records_have_the_keys_that_the_run_log_page_documents():
-    prepare_tiny()
-    train_tiny()
     page = (ROOT / "docs" / "run-log.md").read_text()
     sections = {m[1]: m[2] for m in re.finditer(r"^### `(\w+)`(.*?)(?=^##)", page, re.M | re.S)}
     assert set(sections) == {"start", "iter", "eval", "checkpoint", "event", "end"}

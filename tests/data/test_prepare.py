@@ -522,7 +522,8 @@ def test_a_package_that_cannot_be_fetched_is_asked_for_by_name_and_place(monkeyp
 
 def nanogpt_folder(meta: object, name: str = "nano") -> Path:
     folder = Path("data") / name
-    ids = [sorted(set(TEXT)).index(char) for char in TEXT]
+    number = nanogpt_meta()["stoi"]
+    ids = [number[char] for char in TEXT]
     write_tokens(folder / "train.bin", ids)
     write_tokens(folder / "val.bin", ids[:300])
     if meta is not None:

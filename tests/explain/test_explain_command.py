@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -98,6 +99,7 @@ class Variables(visitor.Visitor):
         self.generic_visit(node)
 
 
+@cache
 def messages(lang: str) -> dict[str, tuple[set[str], set[str]]]:
     resource = FluentParser().parse(catalogue(lang))
     assert not [entry for entry in resource.body if isinstance(entry, ast.Junk)], lang
@@ -130,13 +132,18 @@ def test_every_limit_of_a_format_has_its_words(reader):
     assert {f"cannot-{limit}" for limit in reader.format.limits} <= set(messages("en"))
 
 
+@cache
+def fluents_own(lang: str) -> FluentBundle:
+    bundle = FluentBundle([lang], use_isolating=False)
+    bundle.add_resource(FluentResource(catalogue(lang)))
+    return bundle
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 1_234_567])
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_sentence_reads_as_fluents_own_runtime_has_it(lang, count):
-    words = Words(lang)
-    bundle = FluentBundle([lang], use_isolating=False)
-    bundle.add_resource(FluentResource(catalogue(lang)))
+    words, bundle = Words(lang), fluents_own(lang)
     for key, source in words.sources().items():
         variants = [*re.findall(r"\[([a-z][\w-]*)\]", source), "another"]
         for variant in variants:

@@ -179,21 +179,19 @@ def test_what_is_no_file_is_no_data(name, kind, special, capsys):
     assert f"data/tiny/{name}: " in refused(capsys, "train", *tiny_args())
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_is_no_prompt(kind, special, capsys):
-    prepare_tiny()
-    train_tiny()
     special("prompt", kind)
     assert "prompt: expected a regular file" in refused(
         capsys, "sample", "out", "--prompt=FILE:prompt"
     )
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["run.jsonl", "config.json", "best.json", "LOCK"])
 def test_runs_waits_for_nothing_in_a_run_directory(name, kind, special, capsys):
-    prepare_tiny()
-    train_tiny()
     special(f"out/{name}", kind)
     capsys.readouterr()
     assert main(["runs", "--verify"]) == 0
@@ -202,10 +200,9 @@ def test_runs_waits_for_nothing_in_a_run_directory(name, kind, special, capsys):
     assert lines[1].endswith("verified")
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize("name", ["MANIFEST.json", "state.json", "model.safetensors"])
 def test_runs_waits_for_nothing_in_a_checkpoint(name, special, capsys):
-    prepare_tiny()
-    train_tiny()
     special(str(checkpoints.committed(Path("out"))[0] / name), "a pipe")
     for flags in ([], ["--verify"]):
         assert "1 of 2 checkpoints" in refused(capsys, "runs", *flags)

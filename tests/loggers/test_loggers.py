@@ -616,9 +616,8 @@ def test_a_second_run_in_the_same_folder_does_not_mix_its_curves_with_the_first(
     assert len(points("out/earlier-1/tensorboard", "loss")) == 6
 
 
+@pytest.mark.finished_run
 def test_report_writes_a_run_for_tensorboard(capsys):
-    prepare_tiny()
-    train_tiny()
     assert main(["report", "--to=tensorboard", "out"]) == 0
     assert "tensorboard --logdir=out/tensorboard" in capsys.readouterr().out
     assert [step for step, _ in points("out/tensorboard", "loss")] == list(range(6))

@@ -3,18 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from browser import chromium, keep_screenshot, open_page, settle
+from browser import keep_screenshot, open_page, settle
 from page_logs import nanogpt_log, own_run, report
 from stepglass.measure import run_log
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -59,7 +50,7 @@ def test_hostile_names_settings_samples_and_log_lines_are_text(browser):
     folder.mkdir()
     (folder / "run.jsonl").write_bytes(b"".join(map(run_log.encode, records)))
     address = report(str(folder))
-    with open_page(browser, address) as page:
+    with open_page(browser, address, may_be_used=False) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         for summary in page.locator("summary").all():

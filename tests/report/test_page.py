@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from browser import chromium, drag, hover, ink, keep_screenshot, open_page, settle
+from browser import drag, hover, ink, keep_screenshot, open_page, settle
 from helpers import prepare_tiny, train_tiny
 from page_logs import nanogpt_log, own_run, report
 from stepglass.explain.render.languages import LANGUAGES
 from stepglass.measure import run_log
 from stepglass.report.chart_table import ChartTable
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 def test_a_nanogpt_log_becomes_a_page_that_explains_its_spikes(browser):

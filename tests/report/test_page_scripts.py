@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import chromium, open_page, settle
+from browser import open_page, settle
 from nanogpt_run import Run
 from stepglass import units
 from stepglass.cli import main
@@ -15,12 +15,6 @@ from stepglass.measure import clock
 from stepglass.report import page as page_module
 from stepglass.report import phases
 from stepglass.report.columns import DRAWN, is_phase, is_sum
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import chromium, hover, open_page, settle
+from browser import hover, open_page, settle
 from page_data import read_drawn
 from page_logs import nanogpt_log, own_run, report
 from stepglass.explain.render.languages import COUNTED, LANGUAGES, Words
@@ -19,12 +19,6 @@ STEPS_ONLY = "".join(
     f"dt: {9000 if n == 0 else 250 + n % 3:.2f}ms | tok/sec: 2,000,000 | mfu: 31.00\n"
     for n in range(60)
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 def told(text: str) -> dict:

@@ -4,7 +4,7 @@ that are moved, replaced, emptied or taken over while a run goes on."""
 import hashlib
 import os
 import shutil
-import subprocess
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers import command, prepare_tiny, records, tiny_args, train_tiny
+from helpers import prepare_tiny, records, tiny_args, train_tiny
 from stepglass.checkpoint import tensors
 from stepglass.cli import main
 from stepglass.data.dataset import Dataset
@@ -20,6 +20,7 @@ from stepglass.files import FileOps
 from stepglass.run_dir import checkpoints
 
 OUT, PRECIOUS = Path("out"), Path("precious")
+LAST = 9  # the updates of a run: several saves come after what happens at the fifth
 
 
 def everything_in(*folders: Path) -> dict[str, str]:
@@ -87,15 +88,20 @@ LINKS: dict[str, Callable[[], None]] = {
 }
 
 
+@pytest.mark.finished_run(max_iters=4, checkpoint_interval=1)
 @pytest.mark.parametrize("name", LINKS)
 def test_no_link_is_followed_on_the_way_to_a_write_or_a_deletion(name):
-    train_tiny(max_iters=4, checkpoint_interval=1)
     LINKS[name]()
     before = everything_in(PRECIOUS)
-    resume = ["--out_dir=out", "--init_from=resume", "--max_iters=12", "--checkpoint_interval=1"]
+    resume = [
+        "--out_dir=out",
+        "--init_from=resume",
+        f"--max_iters={LAST}",
+        "--checkpoint_interval=1",
+    ]
     assert main(["train", *resume]) == 0
     assert everything_in(PRECIOUS) == before
-    assert checkpoints.step_of(newest_whole(OUT)) == 12
+    assert checkpoints.step_of(newest_whole(OUT)) == LAST
 
 
 def newest_whole(folder: Path) -> Path:
@@ -104,17 +110,17 @@ def newest_whole(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.finished_run(max_iters=4)
 @pytest.mark.parametrize(
     "name", ["ckpt", "run.jsonl", "best.json", "config.json", "tokenizer.json", "LOCK"]
 )
 @pytest.mark.parametrize("init_from", ["resume", "scratch"])
 def test_a_link_in_the_place_of_what_a_run_writes_is_refused(name, init_from, capsys):
-    train_tiny(max_iters=4)
     shutil.move(OUT / name, PRECIOUS / name)
     link(name, PRECIOUS / name)
     before = everything_in(PRECIOUS, OUT)
     capsys.readouterr()
-    flags = tiny_args(max_iters=12, init_from=init_from)
+    flags = tiny_args(max_iters=LAST, init_from=init_from)
     assert main(["train", *[flag for flag in flags if "recipe" not in flag]]) == 2
     error = capsys.readouterr().err
     assert f"error: out/{name}: expected a" in error
@@ -123,8 +129,8 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(name, init_from, ca
     assert everything_in(PRECIOUS, OUT) == before
 
 
+@pytest.mark.finished_run(max_iters=4)
 def test_a_new_run_moves_nothing_into_a_link_called_like_an_earlier_run():
-    train_tiny(max_iters=4)
     link("earlier-1", PRECIOUS)
     before = everything_in(PRECIOUS)
     assert train_tiny(max_iters=4) == 0
@@ -143,9 +149,9 @@ def test_a_run_directory_that_is_a_link_itself_is_what_somebody_chose():
 
 
 @pytest.fixture
-def finished():
+def finished(kept_runs):
     """A run of somebody else's, to be put where the first one's folder was."""
-    assert main(["train", *tiny_args(out_dir="finished", max_iters=3, seed=7)]) == 0
+    kept_runs.copy(out_dir="finished", max_iters=3, seed=7)
 
 
 def another_run(out_dir: str = "out") -> None:
@@ -280,7 +286,7 @@ def run_with(monkeypatch, when: str, action: Callable[[], None], theirs: str | N
 
     with monkeypatch.context() as patch:
         WHEN[when](patch, 5, act)
-        code = main(["train", *tiny_args(max_iters=12, checkpoint_interval=1)])
+        code = main(["train", *tiny_args(max_iters=LAST, checkpoint_interval=1)])
     assert seen, "nothing happened"
     assert not_mine(theirs) == seen
     return code
@@ -291,8 +297,8 @@ def run_with(monkeypatch, when: str, action: Callable[[], None], theirs: str | N
 def test_a_run_follows_its_folder(name, when, finished, monkeypatch, capsys):
     action, mine, theirs = MOVED[name]
     assert run_with(monkeypatch, when, action, theirs) == 0
-    assert checkpoints.step_of(newest_whole(Path(mine))) == 12
-    assert [r["iter"] for r in records("iter", mine)] == list(range(12))
+    assert checkpoints.step_of(newest_whole(Path(mine))) == LAST
+    assert [r["iter"] for r in records("iter", mine)] == list(range(LAST))
     out = capsys.readouterr().out
     assert ("; the run goes on there\n" in out) == (mine != "out" and not OUT.is_symlink())
 
@@ -311,7 +317,7 @@ def test_a_run_that_has_lost_its_folder_saves_elsewhere_and_stops(
     step = checkpoints.step_of(newest_whole(Path(rescued)))
     assert 5 <= step <= 8
     assert main(["train", f"--out_dir={rescued}", "--init_from=resume"]) == 0
-    assert checkpoints.step_of(newest_whole(Path(rescued))) == 12
+    assert checkpoints.step_of(newest_whole(Path(rescued))) == LAST
 
 
 def wait_for(path: Path, text: str) -> None:
@@ -319,11 +325,11 @@ def wait_for(path: Path, text: str) -> None:
         time.sleep(0.05)
 
 
-def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone():
+def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone(fork_server):
     """Once it took over the other's lock when that had ended, and its log and checkpoints."""
     first_args = tiny_args(max_iters=1_000_000, checkpoint_interval="1s", log_interval=100)
     with Path("first.txt").open("w") as output:
-        first = subprocess.Popen(command("train", *first_args), stdout=output)
+        first = fork_server.start("train", *first_args, stdout=output)
     try:
         wait_for(Path("first.txt"), "iter 100:")
         OUT.rename("out-old")
@@ -333,8 +339,8 @@ def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone():
         while Path("first.txt").read_text().count("\ncheckpoint ") < saved + 2:
             time.sleep(0.05)
     finally:
-        first.terminate()
-        assert first.wait(timeout=60) == 0
+        first.send_signal(signal.SIGTERM)
+        assert first.wait() == 0
     assert everything_in(OUT) == before
     last = records("iter", "out-old")[-1]["iter"]
     assert checkpoints.step_of(newest_whole(Path("out-old"))) == last + 1

@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers import open_run, prepare_tiny, train_tiny
+from helpers import open_run, train_tiny
 from stepglass.cli import main
 from stepglass.run_dir import checkpoints, lock
 
-
-@pytest.fixture(autouse=True)
-def a_run():
-    prepare_tiny()
-    train_tiny(out_dir="work/first")
+pytestmark = pytest.mark.finished_run(out_dir="work/first")
 
 
 def listed(capsys, *args: str) -> tuple[int, list[str], str]:

@@ -106,9 +106,8 @@ def test_characters_of_several_tokens_are_written_whole():
     assert ("".join(cut), decoder.rest()) == ("a", "\ufffd")
 
 
+@pytest.mark.finished_run
 def test_command_writes_the_prompt_and_goes_on(capsys):
-    prepare_tiny()
-    assert train_tiny() == 0
     capsys.readouterr()
     assert main(["sample", "out", "--prompt=To be", "--max_new_tokens=20", "--num_samples=2"]) == 0
     first, second = capsys.readouterr().out.split("---------------\n")
@@ -139,9 +138,8 @@ def test_a_run_of_nanogpts_is_named_as_what_it_is(capsys):
         assert "found nanoGPT's ckpt.pt, which stepglass cannot read" in capsys.readouterr().err
 
 
+@pytest.mark.finished_run
 def test_bad_prompts_and_runs_are_named(capsys):
-    prepare_tiny()
-    train_tiny()
     capsys.readouterr()
     cases = {
         (
@@ -164,9 +162,8 @@ def test_bad_prompts_and_runs_are_named(capsys):
         assert error.count("\n") == 1
 
 
+@pytest.mark.finished_run
 def test_a_damaged_best_checkpoint_is_passed_over_with_its_reason(capsys):
-    prepare_tiny()
-    train_tiny()
     best = checkpoints.best_path(Path("out"))
     (best / "model.safetensors").write_bytes(b"junk")
     capsys.readouterr()
@@ -181,9 +178,8 @@ def test_extreme_settings_still_choose_a_token(temperature, top_p):
     assert len(list(generate(net(), [1], max_new_tokens=5, draw=draw))) == 5
 
 
+@pytest.mark.finished_run
 def test_nanogpts_sampling_flags_are_taken(capsys):
-    prepare_tiny()
-    train_tiny()
     flags = ["--init_from=resume", "--dtype=bfloat16", "--compile=False", "--num_samples=1"]
     assert main(["sample", "--out_dir=out", "--max_new_tokens=2", *flags]) == 0
     assert "note: sampling is in float32 and not compiled" in capsys.readouterr().err

@@ -107,10 +107,10 @@ def test_a_run_with_defaults_evaluates_at_the_end_at_least(capsys):
 @pytest.mark.slow
 def test_a_target_ends_the_run_at_the_first_evaluation_that_reaches_it(capsys):
     prepare_tiny()
-    settings = {"eval_interval": 1, "max_iters": 50, "lr_decay_iters": 50}
+    settings = {"eval_interval": 1, "max_iters": 20, "lr_decay_iters": 20}
     assert train_tiny(target_val_loss=1e-9, **settings) == 0
     losses = {record["iter"]: record["val_loss"] for record in records("eval")}
-    target = losses[20]
+    target = losses[8]
     first = min(step for step, loss in losses.items() if loss <= target)
     assert train_tiny(target_val_loss=target, out_dir="short", **settings) == 0
     assert [record["reason"] for record in records("end", "short")] == ["target"]

@@ -75,14 +75,18 @@ def test_replicas_learn_what_one_model_learns(number, settings, threads):
                 assert several[key] == expected, (kind, key)
 
 
+# A run that is broken in `parts` is compared with one that never was.
+BROKEN = {"dropout": 0.2, "max_iters": 6, "eval_interval": 2, "batch_size": 4}
+beside_a_whole_run = pytest.mark.finished_run(**BROKEN, threads=2, out_dir="whole")
+
+
 @pytest.mark.parametrize("step", [1, 3, 4])
+@beside_a_whole_run
 def test_stopping_and_resuming_replicas_changes_nothing(step, threads, monkeypatch):
     threads(2)
-    settings = {"dropout": 0.2, "max_iters": 6, "eval_interval": 2, "batch_size": 4}
-    assert train_tiny(**settings, out_dir="whole") == 0
     with monkeypatch.context() as patch:
         stop_after(patch, step)
-        assert train_tiny(**settings, out_dir="parts") == 0
+        assert train_tiny(**BROKEN, out_dir="parts") == 0
     assert resume("parts") == 0
     assert start("parts")["replicas"] == 2
     assert digest("parts") == digest("whole")
@@ -235,7 +239,6 @@ def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, ca
 
 # -- replicas that are lost ---------------------------------------------------------------------
 
-LOSSY = {"dropout": 0.2, "max_iters": 6, "eval_interval": 2, "batch_size": 4}
 LOST_AT = 3  # the update under way; evaluations are at 2 and 4
 
 
@@ -292,7 +295,7 @@ def saved_step(out_dir: str = "parts") -> int:
 
 def assert_going_on_changes_nothing() -> None:
     """After a loss in `parts`: the run ends in the bits of one that was never broken."""
-    assert train_tiny(**LOSSY, out_dir="whole") == 0
+    assert start("whole")["replicas"] == 2
     assert resume("parts") == 0
     assert digest("parts") == digest("whole")
     assert losses("parts") == losses("whole")
@@ -305,6 +308,7 @@ HUNG = r"\), asleep, gave no answer within 2\.0s and was killed; if memory is sh
 GO_ON = r"newest checkpoint: \S+; go on with: stepglass train --out_dir=parts --init_from=resume\n"
 
 
+@beside_a_whole_run
 @pytest.mark.parametrize(
     ("failure", "words"),
     [(die, ENDED), (stop, STOPPED), (hang, HUNG)],
@@ -326,7 +330,7 @@ def test_a_lost_replica_ends_the_run_with_its_last_whole_update(
     threads(2)
     with monkeypatch.context() as patch:
         lose_helper(patch, name, failure)
-        assert train_tiny(**LOSSY, out_dir="parts") == 1
+        assert train_tiny(**BROKEN, out_dir="parts") == 1
     error = capsys.readouterr().err
     assert re.fullmatch(rf"error: replica 1 of the model \(process \d+{words}; {GO_ON}", error)
     assert saved_step() == saved
@@ -334,13 +338,14 @@ def test_a_lost_replica_ends_the_run_with_its_last_whole_update(
     assert_going_on_changes_nothing()
 
 
+@beside_a_whole_run
 @pytest.mark.parametrize("failure", [die, hang])
 @pytest.mark.usefixtures("no_child_is_left", "short_patience")
 def test_an_update_that_is_torn_is_not_saved(failure, threads, monkeypatch, capsys):
     threads(2)
     with monkeypatch.context() as patch:
         lose_helper(patch, "step", failure)
-        assert train_tiny(**LOSSY, out_dir="parts") == 1
+        assert train_tiny(**BROKEN, out_dir="parts") == 1
     error = capsys.readouterr().err
     torn = "the weights after 3 updates were half changed and are not saved"
     assert re.search(rf"; {torn}; {GO_ON}", error)
@@ -357,17 +362,19 @@ def test_an_update_that_is_torn_before_anything_was_saved_says_so(threads, monke
     assert checkpoints.committed(Path("out")) == []
 
 
+@beside_a_whole_run
 @pytest.mark.usefixtures("no_child_is_left", "short_patience")
 def test_a_replica_stopped_halfway_through_an_update_may_finish_it(threads, monkeypatch, capsys):
     threads(2)
     with monkeypatch.context() as patch:
         lose_helper(patch, "step", stop)
-        assert train_tiny(**LOSSY, out_dir="parts") == 1
+        assert train_tiny(**BROKEN, out_dir="parts") == 1
     assert re.search(STOPPED, capsys.readouterr().err)
     assert saved_step() == LOST_AT + 1
     assert_going_on_changes_nothing()
 
 
+@beside_a_whole_run
 @pytest.mark.parametrize(
     ("name", "saved"),
     [
@@ -384,7 +391,7 @@ def test_a_signal_is_heard_while_a_replica_is_waited_for(name, saved, threads, m
     monkeypatch.setattr(replicas, "GRACE_S", 0.5)
     with monkeypatch.context() as patch:
         lose_helper(patch, name, ask_to_stop_and_stop)
-        assert train_tiny(**LOSSY, out_dir="parts") == 0
+        assert train_tiny(**BROKEN, out_dir="parts") == 0
     assert f"stopped by SIGTERM after {saved} updates" in capsys.readouterr().out
     assert saved_step() == saved
     assert records("end", "parts")[-1]["reason"] == "signal"

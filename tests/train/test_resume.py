@@ -37,11 +37,16 @@ def data():
     prepare_tiny()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(name, marks=pytest.mark.finished_run(**EXACT, dtype=name, out_dir="whole"))
+        for name in ("float32", "float16")
+    ],
+)
 @pytest.mark.parametrize("step", [1, 3, 4, 5, 9])
 def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
     settings = EXACT | {"dtype": dtype}
-    assert train_tiny(**settings, out_dir="whole") == 0
     with monkeypatch.context() as patch:
         stop_after(patch, step)
         assert train_tiny(**settings, out_dir="parts") == 0
@@ -52,8 +57,8 @@ def test_stopping_at_any_step_changes_nothing(step, dtype, monkeypatch):
     assert evaluations("parts") == evaluations("whole")
 
 
+@pytest.mark.finished_run(**EXACT, out_dir="whole")
 def test_three_stops_in_a_row_change_nothing(monkeypatch):
-    train_tiny(**EXACT, out_dir="whole")
     for index, step in enumerate((2, 5, 7)):
         with monkeypatch.context() as patch:
             stop_after(patch, step)
@@ -63,9 +68,9 @@ def test_three_stops_in_a_row_change_nothing(monkeypatch):
     assert losses("parts") == losses("whole")
 
 
+@pytest.mark.finished_run(**EXACT, out_dir="whole")
+@pytest.mark.finished_run(**EXACT, out_dir="parts")
 def test_going_on_from_an_older_checkpoint_after_a_crash_changes_nothing():
-    train_tiny(**EXACT, out_dir="whole")
-    train_tiny(**EXACT, out_dir="parts")
     for path in checkpoints.committed(Path("parts"))[:-1]:
         shutil.rmtree(path)  # as if the process had died before it could save
     assert resume("parts") == 0
@@ -181,16 +186,20 @@ if MODEL == "modern":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left_out", CONTROLS)
-def test_leaving_out_any_item_of_the_state_is_noticed(left_out, monkeypatch):
+def test_leaving_out_any_item_of_the_state_is_noticed(left_out, monkeypatch, kept_runs):
     """The comparison can fail, in every one of its parts."""
     draw_from_every_generator(monkeypatch)
     find_the_best_at(monkeypatch, 4)  # before the end, or its memory would not matter
-    settings = EXACT | {"dtype": "float16"}
-    train_tiny(**settings, out_dir="whole")
+
+    def train_whole_and_in_parts():
+        settings = EXACT | {"dtype": "float16"}
+        train_tiny(**settings, out_dir="whole")
+        with monkeypatch.context() as patch:
+            stop_after_evaluating_at(patch, 8)
+            train_tiny(**settings, out_dir="parts")
+
+    kept_runs.copy_of("a run with controls, and one that was stopped", train_whole_and_in_parts)
     assert everything("whole")["best"][0] == "step-00000004"
-    with monkeypatch.context() as patch:
-        stop_after_evaluating_at(patch, 8)
-        train_tiny(**settings, out_dir="parts")
     real = setup.restore
 
     def restore_without(s, path, loaded):
@@ -201,9 +210,9 @@ def test_leaving_out_any_item_of_the_state_is_noticed(left_out, monkeypatch):
     assert (everything("parts") == everything("whole")) == (left_out == "nothing")
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize("knows_position", [True, False])
 def test_a_log_that_was_cut_is_noticed_by_its_position(knows_position, monkeypatch, capsys):
-    train_tiny()
     log = Path("out/run.jsonl")
     log.write_bytes(log.read_bytes()[:500])
     capsys.readouterr()
@@ -222,8 +231,8 @@ def test_a_log_that_was_cut_is_noticed_by_its_position(knows_position, monkeypat
     assert bool(warned) == knows_position
 
 
+@pytest.mark.finished_run(max_iters=3)
 def test_what_makes_exactness_impossible_is_named(monkeypatch, capsys):
-    train_tiny(max_iters=3)
     capsys.readouterr()
     real = train_resume.environment
     monkeypatch.setattr(train_resume, "environment", lambda d: {**real(d), "threads": 99})
@@ -245,9 +254,9 @@ def test_settings_of_the_run_are_remembered_and_flags_still_win():
     assert [r["iter"] for r in story("iter")] == list(range(8))
 
 
+@pytest.mark.finished_run(max_iters=3)
 def test_a_config_file_that_says_another_model_than_the_runs_is_read_for_the_rest(capsys):
     """As in nanoGPT: the shape is the checkpoint's."""
-    train_tiny(max_iters=3)
     Path("c.py").write_text("n_layer = 3\nbeta2 = 0.9\n")
     capsys.readouterr()
     assert main(["train", "c.py", "--out_dir=out", "--init_from=resume", "--max_iters=5"]) == 0
@@ -256,8 +265,8 @@ def test_a_config_file_that_says_another_model_than_the_runs_is_read_for_the_res
     assert (config["n_layer"], config["beta2"], config["max_iters"]) == (2, 0.9, 5)
 
 
+@pytest.mark.finished_run(max_iters=3)
 def test_a_setting_that_means_what_the_run_has_is_taken(capsys):
-    train_tiny(max_iters=3)
     same, other = ("muon", "adamw") if MODEL == "modern" else ("adamw", "muon")
     flags = ["--out_dir=out", "--init_from=resume", "--max_iters=5"]
     assert main(["train", *flags, f"--optimizer={other}"]) == 2
@@ -265,9 +274,9 @@ def test_a_setting_that_means_what_the_run_has_is_taken(capsys):
     assert main(["train", *flags, f"--optimizer={same}"]) == 0
 
 
+@pytest.mark.finished_run(max_iters=3, out_dir="first")
 @pytest.mark.parametrize("way", [shutil.move, shutil.copytree])
 def test_a_run_that_was_moved_or_copied_goes_on_where_it_is_now(way):
-    train_tiny(max_iters=3, out_dir="first")
     way("first", "out")
     assert main(["train", "--init_from=resume", "--max_iters=5"]) == 0
     assert tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).step == 5
@@ -277,8 +286,8 @@ def test_a_run_that_was_moved_or_copied_goes_on_where_it_is_now(way):
         assert tensors.load_snapshot(checkpoints.committed(Path("first"))[0]).step == 3
 
 
+@pytest.mark.finished_run
 def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
-    train_tiny()
     newest, older = checkpoints.committed(Path("out"))
     (newest / "model.safetensors").write_bytes(b"junk")
     capsys.readouterr()
@@ -288,6 +297,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
     assert f"{older.name}, 3 updates done" in out
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize(
     ("spoil", "flags", "message"),
     [
@@ -327,7 +337,6 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
     ],
 )
 def test_what_cannot_be_resumed_is_refused_and_nothing_starts_over(spoil, flags, message, capsys):
-    train_tiny()
     spoil()
     capsys.readouterr()
     assert main(["train", "--out_dir=out", "--init_from=resume", *flags]) == 2
@@ -336,9 +345,9 @@ def test_what_cannot_be_resumed_is_refused_and_nothing_starts_over(spoil, flags,
     assert error.count("\n") == 1
 
 
+@pytest.mark.finished_run
 def test_a_checkpoint_is_usable_by_itself(capsys):
     """A folder that was deleted and made again by the writer once lacked settings and tokenizer."""
-    train_tiny()
     for path in Path("out").iterdir():
         if path.name != "ckpt":
             path.unlink()
@@ -349,19 +358,19 @@ def test_a_checkpoint_is_usable_by_itself(capsys):
     assert tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).step == 9
 
 
+@pytest.mark.finished_run
 @pytest.mark.parametrize("damage", ["{", "[]", '{"n_layer": 2,'])
 def test_damaged_settings_are_taken_from_the_newest_checkpoint(damage):
-    train_tiny()
     Path("out/config.json").write_text(damage)
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 0
     assert json.loads(Path("out/config.json").read_text())["n_embd"] == 16
 
 
+@pytest.mark.finished_run
 def test_the_alphabet_is_the_checkpoints_own(capsys):
     """A flipped bit in the run's tokenizer.json once made it write another text."""
-    train_tiny()
     assert main(["sample", "out", "--prompt=To", "--max_new_tokens=50"]) == 0
-    before = capsys.readouterr().out.rpartition("newest checkpoint")[2].split("\n", 1)[1]
+    before = capsys.readouterr().out
     tokenizer = json.loads(Path("out/tokenizer.json").read_text())
     swapped = tokenizer["chars"] | {"a": tokenizer["chars"]["b"], "b": tokenizer["chars"]["a"]}
     Path("out/tokenizer.json").write_text(json.dumps({"kind": "char", "chars": swapped}))
@@ -385,9 +394,9 @@ def test_a_damaged_best_json_is_said_and_mended_from_the_checkpoint(monkeypatch,
     assert (best.name[:13], best.val_loss) == ("step-00000003", 1.0)
 
 
+@pytest.mark.finished_run(max_iters=3)
 @pytest.mark.parametrize("key", ["cpu", "cpu_capability", "math"])
 def test_another_processor_is_named(key, monkeypatch, capsys):
-    train_tiny(max_iters=3)
     capsys.readouterr()
     real = processor_facts()
     monkeypatch.setattr(environment, "processor_facts", lambda: {**real, key: "another"})
@@ -396,8 +405,8 @@ def test_another_processor_is_named(key, monkeypatch, capsys):
     assert note in capsys.readouterr().out
 
 
+@pytest.mark.finished_run
 def test_other_data_with_the_same_vocabulary_is_refused(capsys):
-    train_tiny()
     prepare_tiny(TEXT[::-1])
     capsys.readouterr()
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=9"]) == 2
@@ -422,8 +431,8 @@ def test_a_best_that_was_saved_but_not_yet_named_is_named_on_resume(monkeypatch)
     assert (best["dir"][:13], best["val_loss"]) == ("step-00000003", 1.0)
 
 
+@pytest.mark.finished_run(**EXACT, out_dir="whole")
 def test_a_run_stopped_in_its_last_evaluation_can_be_finished(monkeypatch):
-    train_tiny(**EXACT, out_dir="whole")
     real = loop.evaluate
 
     def interrupted(*args):
@@ -440,8 +449,8 @@ def test_a_run_stopped_in_its_last_evaluation_can_be_finished(monkeypatch):
     assert main(["train", "--out_dir=parts", "--init_from=resume"]) == 2  # now it is complete
 
 
+@pytest.mark.finished_run(**EXACT, out_dir="whole")
 def test_data_that_fails_inside_an_update_leaves_a_checkpoint_that_resumes_exactly(monkeypatch):
-    train_tiny(**EXACT, out_dir="whole")
     real = dataset.TokenFile.windows
     calls = []
 
@@ -459,8 +468,8 @@ def test_data_that_fails_inside_an_update_leaves_a_checkpoint_that_resumes_exact
     assert losses("parts") == losses("whole")
 
 
+@pytest.mark.finished_run(max_iters=3)
 def test_a_machine_that_differs_is_named(threads, capsys):
-    train_tiny(max_iters=3)
     threads(7)
     assert (
         main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=6", "--dtype=bfloat16"])

@@ -68,8 +68,8 @@ def test_lines_are_nanogpts_and_ours_stand_beside_them(capsys):
     assert re.search(r"^best val loss \d\.\d{4} at step 6$", out, re.M)
 
 
+@pytest.mark.finished_run
 def test_phases_of_every_iteration_and_of_the_run_sum_to_the_wall_clock():
-    train_tiny()
     for record in records("iter"):
         assert sum(record["phases"].values()) == pytest.approx(record["wall_ms"], abs=1e-3)
     (end,) = records("end")
@@ -97,15 +97,15 @@ def test_printed_time_is_the_step_alone(capsys):
     assert boundary["phases"]["gc"] > 0
 
 
+@pytest.mark.finished_run
 def test_start_up_is_in_the_first_iterations_window_and_not_in_its_time():
-    train_tiny()
     first = records("iter")[0]
     assert first["phases"]["warmup"] > 0
     assert "warmup" not in records("iter")[1]["phases"]
 
 
+@pytest.mark.finished_run
 def test_start_record_says_what_ran():
-    train_tiny()
     (start,) = records("start")
     assert start["schema"] == 1
     assert start["config"]["n_layer"] == 2
@@ -126,7 +126,7 @@ def test_exactly_max_iters_updates_are_made():
 
 
 def test_the_model_learns():
-    train_tiny(max_iters=150, lr_decay_iters=150, eval_interval=150)
+    train_tiny(max_iters=60, lr_decay_iters=60, eval_interval=60)
     first, last = records("eval")
     assert last["val_loss"] < first["val_loss"] - 0.5
 
@@ -313,8 +313,8 @@ def test_weights_that_are_infinite_are_not_saved_before_their_loss_is_known(
     assert [path.name for path in checkpoints.committed(Path("out"))] == ["step-00000001-000001"]
 
 
+@pytest.mark.finished_run(max_iters=3)
 def test_a_checkpoint_that_was_only_read_is_not_to_blame(monkeypatch):
-    train_tiny(max_iters=3)
     change_losses(monkeypatch, lambda step, loss: loss * math.nan)
     assert main(["train", "--out_dir=out", "--init_from=resume", "--max_iters=7"]) == 1
     assert [path.name for path in checkpoints.committed(Path("out"))] == ["step-00000003-000001"]
@@ -333,8 +333,8 @@ def test_a_folder_made_for_a_run_that_cannot_begin_is_taken_away(monkeypatch, ca
     assert Path("mine").exists()
 
 
+@pytest.mark.finished_run
 def test_eval_only_evaluates_once_and_changes_nothing(capsys):
-    train_tiny()
     before = sorted(str(p) for p in Path("out/ckpt").rglob("*"))
     config = Path("out/config.json").read_text()
     assert (
@@ -354,8 +354,8 @@ def test_eval_only_from_scratch_saves_nothing():
     assert checkpoints.committed(Path("out")) == []
 
 
+@pytest.mark.finished_run
 def test_eval_only_leaves_a_trained_run_where_it_is(capsys):
-    train_tiny()
     before = sorted(map(str, Path("out").rglob("*")))
     capsys.readouterr()
     assert train_tiny(eval_only=True) == 2
@@ -408,8 +408,8 @@ def nanogpts_rate(step, lr_decay_iters, min_lr, *, warmup_iters, learning_rate, 
     return min_lr + 0.5 * (1.0 + math.cos(math.pi * share)) * (learning_rate - min_lr)
 
 
+@pytest.mark.finished_run
 def test_an_earlier_run_is_moved_aside_never_overwritten(capsys):
-    train_tiny()
     first = Path("out/run.jsonl").read_bytes()
     capsys.readouterr()
     train_tiny(seed=2)

@@ -14,20 +14,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import chromium, drag, hover, ink, keep_screenshot, open_page, settle
+from browser import drag, hover, ink, keep_screenshot, open_page, settle
 from helpers import command, prepare_tiny, tiny_args
+from processes import Forked
 
 ITERATIONS = """(() => {
     const segment = view.runs[0].segments[0];
     return Array.from(segment.column("iter").slice(0, segment.count));
 })()"""
 PATIENCE_S = 60.0  # for something that takes a second or two on an idle machine
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @contextmanager
@@ -45,11 +40,18 @@ def process(*args: str) -> "Iterator[subprocess.Popen[str]]":
             started.kill()
 
 
-def training(**changes) -> "subprocess.Popen[str]":
-    # Iterations of a few milliseconds, and evaluations that stand out.
-    settings = {"max_iters": 1_000_000, "eval_interval": 100, "eval_iters": 50, "block_size": 32,
-                "n_embd": 64, "log_interval": 1000, "compile": False}  # fmt: skip
-    return process("train", *tiny_args(**settings | changes))  # type: ignore[return-value]
+@pytest.fixture
+def training(fork_server) -> Callable[..., Forked]:
+    """Starts a training that lasts. Its iterations take about ten milliseconds, most of which it
+    rests; evaluations stand out."""
+
+    def start(**changes) -> Forked:
+        settings = {"max_iters": 1_000_000, "eval_interval": 100, "eval_iters": 50,
+                    "block_size": 32, "n_embd": 64, "log_interval": 1000,
+                    "compile": False}  # fmt: skip
+        return fork_server.start("train", *tiny_args(**settings | changes), rest_s=0.01)
+
+    return start
 
 
 def address_of(server: "subprocess.Popen[str]") -> str:
@@ -95,50 +97,50 @@ def catches_up(page: Page) -> None:
     until(lambda: rows(page) >= there, f"{there} rows")
 
 
-def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(browser):
+def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(browser, training):
     prepare_tiny()
     port = free_port()
-    with training() as trainer:
-        until(lambda: Path("out/run.jsonl").exists() and logged() > 150, "a training")
-        with (
-            process("watch", "out", f"--port={port}") as server,
-            open_page(browser, address_of(server), may_lose_server=True) as page,
-        ):
+    trainer = training()
+    until(lambda: Path("out/run.jsonl").exists() and logged() > 150, "a training")
+    with (
+        process("watch", "out", f"--port={port}") as server,
+        open_page(browser, address_of(server), may_lose_server=True) as page,
+    ):
+        catches_up(page)
+        assert ink(page, "loss") > 500
+        before = rows(page)
+        until(lambda: rows(page) > before, "more rows")
+        until(lambda: "running" in health(page), "the state")
+        drag(page, "time", 98, 102)  # a stall nearby would be shown instead
+        assert "slow because of: evaluations" in hover(page, "time", 100)
+        server.kill()
+        server.wait()
+        until(lambda: connection(page).startswith("no connection"), "a loss")
+        before = rows(page)
+        with process("watch", "out", f"--port={port}") as second:
+            address_of(second)
             catches_up(page)
-            assert ink(page, "loss") > 500
-            before = rows(page)
-            until(lambda: rows(page) > before, "more rows")
-            until(lambda: "running" in health(page), "the state")
-            drag(page, "time", 98, 102)  # a stall nearby would be shown instead
-            assert "slow because of: evaluations" in hover(page, "time", 100)
-            server.kill()
-            server.wait()
-            until(lambda: connection(page).startswith("no connection"), "a loss")
-            before = rows(page)
-            with process("watch", "out", f"--port={port}") as second:
-                address_of(second)
-                catches_up(page)
-                assert rows(page) > before
-                until(lambda: connection(page) == "live", "a connection")
-                known = page.evaluate(ITERATIONS)
-                assert known == list(range(len(known)))  # nothing twice, nothing missing
-                trainer.send_signal(signal.SIGINT)
-                trainer.communicate()
-                catches_up(page)
-                until(lambda: "stopped by a signal" in health(page), "the end")
-                keep_screenshot(page, "live")
+            assert rows(page) > before
+            until(lambda: connection(page) == "live", "a connection")
+            known = page.evaluate(ITERATIONS)
+            assert known == list(range(len(known)))  # nothing twice, nothing missing
+            trainer.send_signal(signal.SIGINT)
+            trainer.communicate()
+            catches_up(page)
+            until(lambda: "stopped by a signal" in health(page), "the end")
+            keep_screenshot(page, "live")
 
 
-def test_a_training_that_is_killed_is_seen_to_be(browser):
+def test_a_training_that_is_killed_is_seen_to_be(browser, training):
     prepare_tiny()
-    with training() as trainer:
-        until(lambda: Path("out/run.jsonl").exists() and logged() > 50, "a training")
-        with process("watch", "out") as server, open_page(browser, address_of(server)) as page:
-            until(lambda: "running" in health(page), "the state")
-            trainer.kill()
-            trainer.wait()
-            until(lambda: "killed, " in health(page), "the end")
-            catches_up(page)
+    trainer = training()
+    until(lambda: Path("out/run.jsonl").exists() and logged() > 50, "a training")
+    with process("watch", "out") as server, open_page(browser, address_of(server)) as page:
+        until(lambda: "running" in health(page), "the state")
+        trainer.kill()
+        trainer.wait()
+        until(lambda: "killed, " in health(page), "the end")
+        catches_up(page)
 
 
 def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
@@ -161,18 +163,18 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         assert page.locator("#axis").is_enabled()
 
 
-def test_train_watch_prints_an_address_that_shows_the_run(browser):
+def test_train_watch_prints_an_address_that_shows_the_run(browser, training):
     prepare_tiny()
-    with training(watch=True) as trainer:
-        assert trainer.stdout is not None
-        line = next(line for line in trainer.stdout if line.startswith("watch: "))
-        with open_page(browser, line.removeprefix("watch: ").strip(), may_lose_server=True) as page:
-            until(lambda: rows(page) > 20, "rows")
-            trainer.send_signal(signal.SIGINT)
-            rest, _ = trainer.communicate()
-            assert trainer.returncode == 0
-            assert "stepglass watch out" in rest
-            until(lambda: "no connection" in connection(page), "the end")
+    trainer = training(watch=True)
+    assert trainer.stdout is not None
+    line = next(line for line in trainer.stdout if line.startswith("watch: "))
+    with open_page(browser, line.removeprefix("watch: ").strip(), may_lose_server=True) as page:
+        until(lambda: rows(page) > 20, "rows")
+        trainer.send_signal(signal.SIGINT)
+        rest, _ = trainer.communicate()
+        assert trainer.returncode == 0
+        assert "stepglass watch out" in rest
+        until(lambda: "no connection" in connection(page), "the end")
 
 
 LONG = 60_000  # iterations: about twice as many as a page gets at first
