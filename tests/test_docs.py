@@ -15,7 +15,8 @@ from stepglass.cli import main
 from stepglass.explain.render.languages import Words
 from stepglass.explain.rules import all_rules
 from stepglass.hardware import host_copy
-from stepglass.logs import detect, lines, table
+from stepglass.logs import lines, table
+from stepglass.logs.formats import all_formats
 from stepglass.logs.formats.nanogpt import NanoGPT
 from stepglass.logs.formats.run_log_reader import RunLogReader
 from stepglass.measure.clock import PHASE_MEANINGS, PHASES
@@ -152,7 +153,7 @@ def test_every_log_format_is_in_the_docs():
     text = (ROOT / "docs" / "explain.md").read_text()
     rows = re.findall(r"^\| (`[^|]+) \|", text.split("## Findings")[0], re.M)
     listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    readers = [RunLogReader, NanoGPT, *map(detect.other_reader, detect.OTHERS)]
+    readers = [RunLogReader, NanoGPT, *map(all_formats.other_reader, all_formats.OTHERS)]
     assert {reader.format.name for reader in readers} <= listed
 
 

@@ -28,6 +28,7 @@ def data():
 def start(fork_server):
     def start(**changes: object) -> Forked:
         settings = {"max_iters": 100_000, "eval_interval": 50, "eval_iters": 20} | changes
+        settings["compile"] = False
         return fork_server.start("train", *tiny_args(**settings))
 
     return start

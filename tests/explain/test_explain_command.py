@@ -20,7 +20,7 @@ from nanogpt_run import Run
 from stepglass.cli import main
 from stepglass.explain.render.languages import COUNTED, LANGUAGES, Words, catalogue
 from stepglass.explain.rules import all_rules
-from stepglass.logs import detect
+from stepglass.logs.formats import all_formats
 from stepglass.logs.formats.nanogpt import NanoGPT
 from stepglass.logs.reader import Reader
 
@@ -124,7 +124,7 @@ def test_every_rule_has_its_words(lang):
 
 
 def all_readers() -> list[type[Reader]]:
-    return [NanoGPT, *map(detect.other_reader, detect.OTHERS)]
+    return [NanoGPT, *map(all_formats.other_reader, all_formats.OTHERS)]
 
 
 @pytest.mark.parametrize("reader", all_readers())

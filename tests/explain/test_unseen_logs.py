@@ -14,7 +14,6 @@ from stepglass.logs import detect
 def shown(*lines: str) -> str:
     result = study(detect.read_log(io.BytesIO("\n".join(lines).encode()), "test.log"))
     words = Words("en")
-    words.counts_epochs = result.log.format.counts == "epochs"
     said = show.lines(result, all_rules.findings(result), words, "test.log", 400)
     return "\n".join(said).replace("\xa0", " ")
 

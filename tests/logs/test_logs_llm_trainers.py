@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from stepglass.logs.detect import OTHERS, other_reader, read_log
+from stepglass.logs.detect import read_log
+from stepglass.logs.formats.all_formats import OTHERS, other_reader
 from stepglass.logs.formats.deepspeed import DeepSpeed
 from stepglass.logs.formats.espnet import ESPnet
 from stepglass.logs.formats.fairseq import Fairseq

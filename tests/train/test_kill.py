@@ -24,6 +24,7 @@ TERMS = int(os.environ.get("STEPGLASS_TERMS", "4"))
 LAST = 20
 SETTINGS = {
     "max_iters": LAST,
+    "compile": False,
     "dropout": 0.1,
     "checkpoint_interval": 2,
     "eval_interval": 5,

@@ -94,7 +94,7 @@ def test_a_run_that_only_evaluates_makes_no_room_for_snapshots(monkeypatch):
 
 def paced(monkeypatch: pytest.MonkeyPatch, step_ms: float) -> None:
     """Let every update seem to take this long."""
-    monkeypatch.setattr("stepglass.train.warmup.update_ms", lambda run: step_ms)
+    monkeypatch.setattr("stepglass.train.warmup.measure_update_ms", lambda run: step_ms)
 
 
 @pytest.mark.parametrize(("step_ms", "compiles"), [(10.0, False), (200_000.0, True)])
@@ -112,13 +112,24 @@ def test_compiling_is_decided_by_updates_that_were_timed(step_ms, compiles, monk
 def test_a_busy_moment_does_not_make_updates_seem_long(monkeypatch):
     """Of several, the shortest counts."""
     monkeypatch.setattr(pace, "LEAST_TRIES", 3)
+    monkeypatch.setattr(pace, "SHORT_MS", 0.0)
     took = iter([0.9, 0.8, 0.02, 0.01, 0.5, 0.4])
     monkeypatch.setattr(pace, "_seconds", lambda run, work: next(took))
     seen = []
-    real = pace.update_ms
-    monkeypatch.setattr("stepglass.train.warmup.update_ms", lambda run: seen.append(real(run)) or 1)
+    real = pace.measure_update_ms
+    monkeypatch.setattr(
+        "stepglass.train.warmup.measure_update_ms", lambda run: seen.append(real(run)) or 1
+    )
     assert train_tiny(gradient_accumulation_steps=2) == 0
     assert seen == [pytest.approx(1000 * (2 * 0.02 + 0.01))]
+
+
+def test_a_short_run_is_timed_once(monkeypatch):
+    monkeypatch.setattr(pace, "LEAST_TRIES", 3)
+    timed = []
+    monkeypatch.setattr(pace, "_seconds", lambda run, work: timed.append(work) or 0.1)
+    assert train_tiny() == 0
+    assert len(timed) == 2  # a batch and an update
 
 
 def test_a_run_of_more_than_an_hour_says_when_it_will_end(monkeypatch, capsys):

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from stepglass.data import dataset, prepare
+from stepglass.data import prepare
+from stepglass.data.location import is_missing, is_text
 from stepglass.errors import ConfigError
 from stepglass.measure.console_lines import data_line
 from stepglass.process import StopRequest
@@ -22,9 +23,9 @@ FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # seconds between two progress report
 def prepare_if_missing(name: str, say: Callable[[str], None]) -> str:
     """The name of a data set to train on. A known name that is not prepared yet, and text in a file
     or a folder, is prepared first."""
-    if dataset.is_missing(name):
+    if is_missing(name):
         run([name], say)
-    elif dataset.is_text(name):
+    elif is_text(name):
         say(f"preparing {name}, a token per character; `stepglass prepare` has other ways")
         return run([name], say).name
     return name

@@ -16,6 +16,7 @@ from torch import Tensor
 from stepglass import json_files
 from stepglass.data import identity, sources, tokenizer
 from stepglass.data.description import Description, describe
+from stepglass.data.location import folder_of
 from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import CheckpointError, DataError, os_reason
@@ -94,22 +95,6 @@ def as_tensors(rows: "np.ndarray[Any, Any]") -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rows[:, :-1].astype(np.int64)), torch.from_numpy(
         rows[:, 1:].astype(np.int64)
     )
-
-
-def folder_of(name: str) -> Path:
-    """The folder of a data set: `data/NAME`, as in nanoGPT, or the path of a folder itself."""
-    direct = Path(name)
-    return direct if (direct / "train.bin").exists() else Path("data") / name
-
-
-def is_missing(name: str) -> bool:
-    """True if the data set does not exist yet, but `prepare` can make it from its name."""
-    return name in sources.NAMED and not (folder_of(name) / "train.bin").exists()
-
-
-def is_text(name: str) -> bool:
-    """True if there is no data set of this name, but a file or a folder of text to make it from."""
-    return Path(name).exists() and not (folder_of(name) / "train.bin").exists()
 
 
 def load_dataset(name: str, block_size: int) -> Dataset:

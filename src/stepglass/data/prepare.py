@@ -277,12 +277,7 @@ def write(
             "tokenizer": codec.to_json(),
             "vocab_size": codec.vocab_size,
             "dtype": dtype.name,
-            "source": {
-                "name": source.name,
-                "documents": len(source.documents),
-                "characters": scan.num_chars,
-                "sha256": scan.sha256,
-            },
+            "source": origin_of(source, scan),
             "splits": {
                 name: {"tokens": split.num_tokens, "sha256": split.digest.hexdigest()}
                 for name, split in splits.items()
@@ -291,6 +286,15 @@ def write(
         }
         meta_file.write(json_files.json_bytes(meta))
     return meta
+
+
+def origin_of(source: Source, scan: Scan) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "documents": len(source.documents),
+        "characters": scan.num_chars,
+        "sha256": scan.sha256,
+    }
 
 
 class TokenWriter:

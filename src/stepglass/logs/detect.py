@@ -5,16 +5,16 @@
     intake.feed(block)          #   whole lines
     log = intake.log()          #   everything read so far
 
-To add a format, write a reader in `formats` and add its name to `OTHERS`.
+To add a format, write a reader in `formats` and add its name to formats/all_formats.py.
 """
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from stepglass.errors import LogError
 from stepglass.logs.bulk import nanogpt_lines, run_log_lines
+from stepglass.logs.formats.all_formats import OTHERS, other_reader
 from stepglass.logs.formats.run_log_reader import RunLogReader
 from stepglass.logs.formats.stepglass_console import StepglassConsole
 from stepglass.logs.lines import Readable, line_blocks, line_pieces
@@ -29,48 +29,6 @@ from stepglass.logs.table import Table
 if TYPE_CHECKING:
     from stepglass.logs.formats.general import Guide
 
-# If two readers score the same, the first in this list wins. These modules are imported only when
-# neither StepglassConsole (which reads nanoGPT's lines and ours) nor RunLogReader understands a
-# line.
-OTHERS = (
-    "nanochat.Nanochat",
-    "modded.Modded",
-    "parameter_golf.ParameterGolf",
-    "llmc.LlmC",
-    "litgpt.LitGPT",
-    "torchtitan.Torchtitan",
-    "mmengine.MMEngine",
-    "detectron2.Detectron2",
-    "metric_logger.MetricLogger",
-    "timm.Timm",
-    "ultralytics.Ultralytics",
-    "ultralytics.UltralyticsCsv",
-    "keras.Keras",
-    "keras.KerasCsv",
-    "tensorflow_console.TensorFlowConsole",
-    "pytorch_examples.PytorchExamples",
-    "tinygrad.Tinygrad",
-    "huggingface.HFTrainer",
-    "lightning.LightningBar",
-    "lightning.MetricsCsv",
-    "composer.Composer",
-    "lingua.Lingua",
-    "mingpt.MinGPT",
-    "charrnn.CharRNN",
-    "gpt_neox.GPTNeoX",  # before Megatron, which reads its lines too
-    "megatron.Megatron",
-    "mlx.MlxLM",
-    "gpt2_simple.Gpt2Fork",
-    "nemo.NeMo",
-    "olmo.OLMo",
-    "nanotron.Nanotron",
-    "maxtext.MaxText",
-    "fairseq.Fairseq",
-    "minimind.MiniMind",
-    "espnet.ESPnet",
-    "time_series.TimeSeries",
-    "deepspeed.DeepSpeed",  # its lines also stand in the logs of other trainers
-)
 ENOUGH = 12  # training lines that the best reader must understand before it is chosen
 FEW = 3  # the same for a log that is followed: its findings should appear early
 MOST_WAITING = 50_000  # lines to keep while no reader is chosen
@@ -78,13 +36,6 @@ MOST_WAITING_BYTES = 1 << 24
 CHECK_EVERY = 4096  # lines after which the general reader may be sure, if all others are silent
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 WEIGHT = {"iter": 4.0, "eval": 4.0, "checkpoint": 1.0, "start": 1.0}
-
-
-def other_reader(name: str) -> type[Reader]:
-    """Import the reader class that an entry of `OTHERS` names."""
-    module, reader = name.split(".")
-    found: type[Reader] = getattr(import_module(f"stepglass.logs.formats.{module}"), reader)
-    return found
 
 
 def worth(record: Record) -> float:

@@ -80,8 +80,8 @@ def trapezoid_lr(step: int, peak: float, low: float, lengths: Lengths) -> float:
     """Linear warm-up, then flat, then linear down to `low` during the cool-down.
 
     >>> lengths = Lengths(warmup=1, cooldown=4, decay=8)
-    >>> [trapezoid_lr(step, 1.0, 0.2, lengths) for step in (0, 1, 4, 6, 8)]
-    [0.5, 1.0, 1.0, 0.6, 0.2]
+    >>> [trapezoid_lr(step, 1.0, 0.5, lengths) for step in (0, 1, 4, 6, 8)]
+    [0.5, 1.0, 1.0, 0.75, 0.5]
     """
     if step < lengths.warmup:
         return warmup_lr(step, peak, lengths.warmup)

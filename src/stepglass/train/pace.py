@@ -1,7 +1,7 @@
 """How long an update takes, measured before the first one, and when a long run will end.
 
-step_ms = update_ms(run)        # rehearsed: nothing is learnt
-say_when_done(run, step_ms)     # only if the run takes more than an hour
+step_ms = measure_update_ms(run)  # rehearsed: nothing is learnt
+say_when_done(run, step_ms)  # only if the run takes more than an hour
 """
 
 import time
@@ -14,11 +14,13 @@ from stepglass.train.run import Run
 
 LEAST_TRIES, LEAST_S = 3, 0.3
 LONG_MS = 3_600_000.0
+SHORT_MS = 120_000.0  # a run in which nothing is decided by the time of an update
 
 
-def update_ms(run: Run) -> float:
+def measure_update_ms(run: Run) -> float:
     """The time of an update: the shortest of several, because other programs only make it longer.
-    The gradients are discarded, and the weights do not change."""
+    One is enough if it shows that the run is short. The gradients are discarded, and the weights do
+    not change."""
     cfg, engine = run.cfg, run.engine
     batch = micro_batches(run.data, cfg, 0)[:1]
     backward_s = update_s = float("inf")
@@ -28,9 +30,10 @@ def update_ms(run: Run) -> float:
         engine.discard_gradients()
         update_s = min(update_s, _seconds(run, lambda: rehearse_update(run)))
         tries += 1
-        if run.stop.is_set():
+        update_ms = 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
+        if run.stop.is_set() or (cfg.max_iters - run.first_step) * update_ms < SHORT_MS:
             break
-    return 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
+    return update_ms
 
 
 def rehearse_update(run: Run) -> None:

@@ -21,7 +21,7 @@ from stepglass.train.batches import micro_batches
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.evaluate import Windows
 from stepglass.train.memory_errors import is_out_of_memory
-from stepglass.train.pace import rehearse_update, say_when_done, update_ms
+from stepglass.train.pace import measure_update_ms, rehearse_update, say_when_done
 from stepglass.train.run import Run
 
 COMPILING = "compiling the model, about a minute; Ctrl-C stops"
@@ -64,7 +64,7 @@ def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehear
     rehearse_update(run)
     first_pass(run, windows)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
-    step_ms = 0.0 if run.cfg.eval_only else update_ms(run)
+    step_ms = 0.0 if run.cfg.eval_only else measure_update_ms(run)
     does_compile = decide_to_compile(run, step_ms, compiled_before)
     return Rehearsal(startup_ms, first_batch_ms, step_ms, does_compile)
 
@@ -88,7 +88,7 @@ def warm_up(run: Run, windows: Windows, rehearsal: Rehearsal) -> None:
         if compile_ms is None:
             gc.collect()  # frees what the failed attempt left, before the collector is frozen
         elif not run.cfg.eval_only:
-            step_ms = update_ms(run)
+            step_ms = measure_update_ms(run)
     event = WarmUpEvent(
         startup_ms=rehearsal.startup_ms,
         compile_ms=compile_ms,
