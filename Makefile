@@ -18,7 +18,7 @@ train: $(VENV)/.installed
 ## the tests, three at a time: on two cores, one of them is usually waiting for something.
 ## A thread for each, or they would wait for each other. FAST=1 leaves out those that are slow
 test: $(VENV)/.installed-dev $(if $(FAST),,browser)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal $(if $(FAST),-m "not slow")
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(if $(FAST),2,$(TEST_PROCESSES)) --dist=worksteal $(if $(FAST),-m "not slow")
 
 ## the page is tested in a real browser
 browser:

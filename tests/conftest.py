@@ -27,6 +27,7 @@ SLOW_FILES = {
     "checkpoint/test_crash.py",
     "data/test_prepare.py",
     "explain/test_explain_nanogpt.py",
+    "explain/test_known_truth.py",
     "files/test_hostile_files.py",
     "logs/test_fast_reading.py",
     "logs/test_long_logs.py",
