@@ -3,6 +3,7 @@ update takes, and to compile if that pays."""
 
 import gc
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -114,7 +115,9 @@ def try_compile(run: Run, windows: Windows) -> float | None:
     milliseconds, or None if compiling failed or was interrupted by a signal."""
     start = time.perf_counter_ns()
     try:
-        with run.console.waiting(COMPILING), run.stop.interrupting():
+        with run.console.waiting(COMPILING), run.stop.interrupting(), warnings.catch_warnings():
+            # torch warns of the operation in which a signal has interrupted it.
+            warnings.filterwarnings("ignore", message="Error detected in")
             run.engine.compile(True)
             first_pass(run, windows)
     except Interrupted:
