@@ -8,17 +8,23 @@ TEST_PROCESSES ?= 3
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test browser test-gpt2 torture fuzz lint types check bench format clean
+.PHONY: train test test-long browser test-gpt2 torture fuzz lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
 	$(BIN)/stepglass train $(TRAIN_FLAGS)
 	$(BIN)/stepglass sample out --prompt="ROMEO:" --max_new_tokens=300
 
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist=worksteal
+
 ## the tests, three at a time: on two cores, one of them is usually waiting for something.
 ## A thread for each, or they would wait for each other. FAST=1 leaves out those that are slow
 test: $(VENV)/.installed-dev $(if $(FAST),,browser)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(if $(FAST),2,$(TEST_PROCESSES)) --dist=worksteal $(if $(FAST),-m "not slow")
+	$(PYTEST) -n $(if $(FAST),2,$(TEST_PROCESSES)) -m "not long $(if $(FAST),and not slow)"
+
+## what takes longest: a crash at every call, kills at random moments, logs of a great many lines
+test-long: $(VENV)/.installed-dev
+	$(PYTEST) -n $(TEST_PROCESSES) -m long
 
 ## the page is tested in a real browser
 browser:
@@ -29,7 +35,7 @@ browser:
 
 ## the tests of training again, with the gpt2 model: the default suite trains the modern one
 test-gpt2: $(VENV)/.installed-dev
-	STEPGLASS_TEST_MODEL=gpt2 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist=worksteal \
+	STEPGLASS_TEST_MODEL=gpt2 $(PYTEST) -n $(TEST_PROCESSES) \
 	  tests/train tests/checkpoint tests/sample tests/run_dir tests/test_process.py tests/test_bad_input.py
 
 ## 200 processes killed at random moments, 20 asked to stop, a disk that fails in every way; several minutes
@@ -48,7 +54,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 ## what CI runs
-check: lint types test
+check: lint types test test-long
 
 ## speed, as ratios measured in one run; set NANOGPT_DIR to a checkout of nanoGPT to measure against it
 bench: $(VENV)/.installed-dev browser

@@ -24,13 +24,13 @@ SEED = torch.manual_seed if torch.cuda.is_available() else torch.default_generat
 collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
     "bench/test_bench.py",
-    "checkpoint/test_crash.py",
+    "checkpoint/test_checkpoint.py",
     "data/test_prepare.py",
     "explain/test_explain_nanogpt.py",
     "explain/test_known_truth.py",
     "files/test_hostile_files.py",
+    "loggers/test_loggers.py",
     "logs/test_fast_reading.py",
-    "logs/test_long_logs.py",
     "run_dir/test_foreign_files.py",
     "test_process.py",
     "train/test_console.py",
@@ -42,12 +42,17 @@ SLOW_FILES = {
     "watch/test_guard.py",
     "watch/test_watch_command.py",
 }
+# What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
+# of a great many lines.
+LONG_FILES = {"checkpoint/test_crash.py", "logs/test_long_logs.py", "train/test_kill.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        if str(place) in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if str(place) in LONG_FILES:
+            item.add_marker(pytest.mark.long)
+        elif str(place) in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
