@@ -64,10 +64,17 @@ def test_a_machine_that_is_never_quiet_has_no_peak(monkeypatch):
 
 def test_cores_that_never_worked_together_have_no_peak(monkeypatch):
     monkeypatch.setattr(cpu_peak, "FLOPS", 1.0)
-    one, other = products(*[0.01] * 300), products(*[0.01] * 300, start=100.0)
+    one, other = products(*[0.01, 0.05] * 150), products(*[0.01] * 300, start=100.0)
     monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: [one, other])
     assert measure_cpu_peak(2, torch.float32) is None
     assert measure_cpu_peak(1, torch.float32) == pytest.approx(100)
+
+
+def test_two_threads_of_one_core_that_gain_nothing_have_a_peak_on_a_quiet_machine(monkeypatch):
+    monkeypatch.setattr(cpu_peak, "FLOPS", 1.0)
+    half_as_fast = products(0.011, *[0.02] * 300)
+    monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: [half_as_fast] * 2)
+    assert measure_cpu_peak(2, torch.float32) == pytest.approx(100)
 
 
 def test_a_few_moments_prove_no_quiet():
