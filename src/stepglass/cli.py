@@ -160,7 +160,7 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
         is_gpt2 = command.value("model") == "gpt2"
         quick = "quick_gpt2" if is_gpt2 else "quick"
         recipe = quick if kind == "cpu" else "shakespeare_char"
-        console.say(f"recipe: {recipe}: none was named, and the device is {kind}")
+        console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")

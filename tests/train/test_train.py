@@ -527,7 +527,7 @@ def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
     )
     assert main(["train", "shakespeare", "--max_iters=2", "--eval_iters=1", "--device=cpu"]) == 0
     out = capsys.readouterr().out
-    assert "recipe: quick: none was named, and the device is cpu\n" in out
+    assert "recipe: quick: no other was named, and the device is cpu\n" in out
     assert Path("data/shakespeare/meta.json").exists()
     assert json.loads(Path("out/config.json").read_text())["recipe"] == "quick"
 
