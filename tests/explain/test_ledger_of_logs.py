@@ -193,3 +193,39 @@ def test_evaluations_that_do_not_stand_out_of_the_noise_are_still_counted():
         spent_ms += run.spent["eval"]
         ledger_ms += part.phase_ms("eval", "eval+checkpoint", "warmup+eval")
     assert ledger_ms == pytest.approx(spent_ms, rel=0.25)
+
+
+def sparse_lines(slow: set[int], slow_ms: float = 300.0, last: int = 600) -> str:
+    """Every tenth of many iterations of 100 ms, some of which are slow."""
+    return "".join(
+        f"iter {n}: loss {4 - n / last:.4f}, time {slow_ms if n in slow else 100.0:.2f}ms, "
+        "mfu 1.00%\n"
+        for n in range(10, last + 1, 10)
+    )
+
+
+def test_what_interrupts_the_printed_iterations_interrupts_the_others_too():
+    irregular = {30, 90, 110, 180, 290, 310, 420, 530, 550}  # 9 of 60 lines take 200 ms longer
+    ledger = only_part(sparse_lines(irregular)).timing.ledger
+    steps_ms = ledger.phases["step"] + ledger.phases["stall"]
+    assert steps_ms == pytest.approx(591 * (100 + 200 * 9 / 60), rel=0.001)
+
+
+def test_stalls_at_a_fixed_distance_are_not_multiplied():
+    """They may be checkpoints, at every hundredth iteration and nowhere else."""
+    ledger = only_part(sparse_lines(set(range(100, 601, 100)))).timing.ledger
+    assert ledger.phases["step"] == pytest.approx(591 * 100, rel=0.001)
+    assert ledger.total_ms == pytest.approx(591 * 100 + 6 * 200, rel=0.001)
+    assert ledger.errors["step"] < 0.01 * ledger.phases["step"]
+
+
+def test_a_single_long_stall_is_an_event_of_its_own():
+    ledger = only_part(sparse_lines({300}, slow_ms=60_000)).timing.ledger
+    assert ledger.phases["step"] == pytest.approx(591 * 100, rel=0.001)
+    assert ledger.errors["step"] < 0.01 * ledger.phases["step"]
+
+
+def test_one_short_stall_leaves_a_doubt_about_the_iterations_between():
+    ledger = only_part(sparse_lines({300})).timing.ledger
+    assert ledger.phases["step"] == pytest.approx(591 * 100, rel=0.001)
+    assert ledger.errors["step"] > 200 * 540 / 60  # as many more as the printed lines suggest

@@ -12,11 +12,8 @@ import numpy as np
 from stepglass.explain.iteration_times import normal_near
 from stepglass.explain.spent import covered, phase_of_evals, phases_of_excess
 from stepglass.explain.timing import Spike, Timing
+from stepglass.explain.unprinted import LEAST_TIMES, unprinted_iterations
 from stepglass.logs.segment import Segment
-from stepglass.logs.table import Column
-
-LEAST_TIMES = 3
-BLOCK = 4  # lines; a slow minute of the machine lasts for several
 
 
 def errors_of(segment: Segment, timing: Timing) -> dict[str, float]:
@@ -25,35 +22,31 @@ def errors_of(segment: Segment, timing: Timing) -> dict[str, float]:
     windows = segment.table.column("window")
     if len(usual) < LEAST_TIMES or timing.num_iters is None or np.nanmax(windows, initial=1) > 1:
         return {}
-    one, mean = float(usual.std(ddof=1)), _error_of_mean(usual)
     rows = np.flatnonzero(timing.ordinary)
     level = np.full(len(timing.times), float(usual.mean()))
     away = usual - normal_near(timing.times, timing.ordinary, rows, otherwise=level)
-    inside = float(away.std(ddof=1))  # the step inside a boundary is compared with those around it
-    num_unprinted = max(0, timing.num_iters - covered(segment)[1])
-    num_slow = sum(spike.weight for spike in timing.spikes) + timing.num_faint
+    num_printed = covered(segment)[1]
+    others = unprinted_iterations(timing, max(0, timing.num_iters - num_printed), num_printed)
+    # The step inside a slow iteration is compared with those around it. One with an evaluation may
+    # be a stall as well.
+    of_stall = float(away.var(ddof=1))
+    of_boundary = of_stall + others.stall_variance
+    evals = phase_of_evals(timing)
     variances = {
-        "step": (num_unprinted * mean) ** 2 + num_unprinted * one**2 + num_slow * inside**2
+        "step": (others.num_iters * others.mean_error_ms) ** 2
+        + others.num_iters * others.scatter_ms**2
+        + timing.num_faint * of_boundary,
+        evals: timing.num_faint * of_boundary,
     }
-    counts = {phase_of_evals(timing): float(timing.num_faint)}
     for spike in timing.spikes:
-        for phase in _phases_of(spike, timing):
-            counts[phase] = counts.get(phase, 0.0) + spike.weight
-    for phase, count in counts.items():
-        variances[phase] = count * inside**2
+        variance = of_stall if spike.cause == "unexplained" else of_boundary
+        for phase in ("step", *_phases_of(spike, timing)):
+            variances[phase] = variances.get(phase, 0.0) + spike.weight * variance
     _add_unprinted_evals(variances, segment, timing)
     quantile = 2 + 5 / len(usual)  # close to Student's t
-    return {phase: quantile * math.sqrt(variance) for phase, variance in variances.items()}
-
-
-def _error_of_mean(usual: Column) -> float:
-    """The standard error of the mean, also if neighbours resemble each other."""
-    independent = float(usual.std(ddof=1)) / math.sqrt(len(usual))
-    num_blocks = len(usual) // BLOCK
-    if num_blocks < LEAST_TIMES:
-        return independent
-    means = usual[: num_blocks * BLOCK].reshape(num_blocks, BLOCK).mean(axis=1)
-    return max(independent, float(means.std(ddof=1)) / math.sqrt(num_blocks))
+    errors = {phase: quantile * math.sqrt(variance) for phase, variance in variances.items()}
+    errors["step"] += others.doubt_ms
+    return errors
 
 
 def _phases_of(spike: Spike, timing: Timing) -> set[str]:

@@ -19,6 +19,7 @@ from stepglass.explain.iteration_times import (
     windows_of,
 )
 from stepglass.explain.timing import Ledger, Timing
+from stepglass.explain.unprinted import unprinted_iterations
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
 from stepglass.units import finite
@@ -189,10 +190,8 @@ def _steps(log: Log, segment: Segment, timing: Timing) -> tuple[dict[str, float]
     estimated_ms = 0.0
     if table.num_times:
         excess = sum(s.weight * s.excess_ms for s in timing.spikes) + timing.faint_ms
-        # The mean, not the median: where times scatter, the unprinted ones do too.
-        usual = timing.times[timing.ordinary]
-        mean_ms = float(usual.mean()) if len(usual) else timing.normal_ms
-        estimated_ms = max(0, _num_iters(segment, timing) - num_iters) * mean_ms
+        count = max(0, _num_iters(segment, timing) - num_iters)
+        estimated_ms = unprinted_iterations(timing, count, num_iters).total_ms
         phases["step"] = max(0.0, sum_ms - excess) + estimated_ms
     else:
         steps = np.diff(table.column("iter"), prepend=np.nan)

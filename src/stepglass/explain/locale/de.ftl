@@ -124,7 +124,7 @@ basis-wall-clock = nach der Gesamtdauer, die das Log nennt
 basis-clock = nach der Uhr des Logs: { $clock }
 basis-bar = nach der verstrichenen Zeit im Fortschrittsbalken
 basis-printed = Summe der ausgegebenen Zeiten
-basis-estimated = geschätzt: Nicht ausgegebene Iterationen zählen als normale
+basis-estimated = geschätzt: nicht ausgegebene Iterationen zählen wie die ausgegebenen
 covers-run = ganzer Lauf
 covers-loop = { $unit ->
     [epoch] { $span ->
@@ -649,7 +649,7 @@ rule-repeated-work-text = Der Lauf hatte iter { $end_iter } erreicht und wurde a
 ## What a log cannot show
 
 cannot-data-wait = Wie lange das Training auf Daten wartete: nanoGPT misst das nicht.
-cannot-unprinted = Wie lange jede einzelne Iteration dauerte: Nur ein Teil wird ausgegeben, die übrigen gelten als normal.
+cannot-unprinted = Die Zeit jeder Iteration: Nur einige werden ausgegeben; für die übrigen wird dieselbe Dauer angenommen.
 cannot-device = Auf welchem Gerät das Training lief: Die mfu bezieht sich auf die 312 TFLOP/s einer A100. Das Gerät mit --device angeben.
 cannot-split = Wie sich die zusätzliche Zeit auf Evaluation und Checkpoint verteilt: Beide kommen immer zusammen, und keine Zeile trägt eine Uhrzeit.
 cannot-last-micro-batch = Wie hoch der Loss einer ganzen Iteration ist: nanoGPT gibt den des letzten Micro-Batches aus.

@@ -72,7 +72,7 @@ basis-wall-clock = by the total the log states
 basis-clock = by the log's own clock, { $clock }
 basis-bar = by the progress bar's elapsed time
 basis-printed = the sum of the printed times
-basis-estimated = estimated: iterations that are not printed count as normal ones
+basis-estimated = estimated: iterations that are not printed are taken to be like the printed ones
 covers-run = the whole run
 covers-loop = { $unit ->
     [epoch] { $span ->
@@ -597,7 +597,7 @@ rule-repeated-work-text = The run had reached iter { $end_iter } and was resumed
 ## What a log cannot show
 
 cannot-data-wait = How long training waited for data: nanoGPT does not time it.
-cannot-unprinted = The time of each iteration: only some are printed, the others are taken to be normal.
+cannot-unprinted = The time of each iteration: only some are printed, the others are taken to be like them.
 cannot-device = On which device it ran: the mfu is against an A100's 312 TFLOP/s. Name the device with --device.
 cannot-split = How the extra time divides into evaluation and checkpoint: every such iteration has both, and no line carries a time of day.
 cannot-last-micro-batch = The loss of a whole iteration: nanoGPT prints the last micro-batch's.

@@ -120,7 +120,7 @@ basis-wall-clock = según el total que indica el log
 basis-clock = según el reloj del propio log, { $clock }
 basis-bar = según el tiempo transcurrido de la barra de progreso
 basis-printed = suma de los tiempos impresos
-basis-estimated = estimación: las iteraciones no impresas se cuentan como normales
+basis-estimated = estimación: se supone que las iteraciones no impresas son como las impresas
 covers-run = la ejecución completa
 covers-loop = { $unit ->
     [epoch] { $span ->
@@ -645,7 +645,7 @@ rule-repeated-work-text = La ejecución había llegado a iter { $end_iter } y se
 ## Lo que un log no permite saber
 
 cannot-data-wait = Cuánto esperó el entrenamiento a los datos: nanoGPT no lo mide.
-cannot-unprinted = El tiempo de cada iteración: solo se imprimen algunas; las demás se suponen normales.
+cannot-unprinted = El tiempo de cada iteración: solo se imprimen algunas; se supone que las demás son iguales.
 cannot-device = En qué dispositivo se ejecutó: el mfu se refiere a los 312 TFLOP/s de una A100. El dispositivo se indica con --device.
 cannot-split = Cómo se reparte el tiempo adicional entre evaluación y checkpoint: siempre van juntos, y ninguna línea lleva la hora.
 cannot-last-micro-batch = La pérdida de una iteración completa: nanoGPT imprime la del último micro-batch.

@@ -112,7 +112,7 @@ basis-wall-clock = d'après la durée totale indiquée par le log
 basis-clock = d'après l'horloge du log, { $clock }
 basis-bar = d'après le temps écoulé qu'affiche la barre de progression
 basis-printed = somme des temps affichés
-basis-estimated = estimation : les itérations non affichées sont supposées normales
+basis-estimated = estimation : les itérations non affichées sont supposées semblables aux autres
 covers-run = run complet
 covers-loop = { $unit ->
     [epoch] { $span ->
@@ -637,7 +637,7 @@ rule-repeated-work-text = Le run avait atteint iter { $end_iter } et a repris à
 ## What a log cannot show
 
 cannot-data-wait = Combien de temps l'entraînement a attendu les données : nanoGPT ne le mesure pas.
-cannot-unprinted = Le temps de chaque itération : seules certaines sont affichées, les autres sont supposées normales.
+cannot-unprinted = Le temps de chaque itération : seules certaines sont affichées, les autres sont supposées semblables.
 cannot-device = Sur quel matériel le run a tourné : le mfu est calculé par rapport aux 312 TFLOP/s d'un A100. Indiquer le matériel avec --device.
 cannot-split = La part de l'évaluation et celle du checkpoint : ils vont toujours ensemble, et aucune ligne n'est horodatée.
 cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche celle du dernier micro-batch.
