@@ -93,7 +93,7 @@ def show(folder: Path, cfg: RunsConfig, say: Say) -> None:
     if cfg.json:
         say_json(runs, saved, aside, say)
     else:
-        say_table(runs, say)
+        say_table(runs, differing_settings(runs), say)
         for run in runs:
             say_checkpoints(run, saved[run.path], cfg.verify, say)
         if aside:
@@ -124,11 +124,10 @@ def runs_in(folder: Path) -> list[Path]:
     return runs
 
 
-def say_table(runs: list[RunFacts], say: Say) -> None:
+def say_table(runs: list[RunFacts], differing: list[str], say: Say) -> None:
     """Print the table, and below it what has no room in a column."""
     from stepglass.run_dir import runs_table  # noqa: PLC0415  it imports rich
 
-    differing = differing_settings(runs)
     for line in runs_table.table_lines(runs, differing, table_width()):
         say(line)
     for run in runs:
