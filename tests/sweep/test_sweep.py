@@ -217,6 +217,15 @@ def test_a_config_file_is_given_to_every_run(sweeps):
     assert not any("max_iters" in word for argv in sweeps.started for word in argv)
 
 
+def test_when_the_minutes_are_over_what_was_left_out_is_named(sweeps):
+    lines = sweeps.sweep(*flags(learning_rate=0.01), "--minutes=1e-9")
+    assert sweeps.started == []
+    assert lines[-2] == (
+        "not finished: n_layer=1 (not started), n_layer=2 (not started); to go on, type:"
+    )
+    assert lines[-1].endswith(" --minutes=1e-9")
+
+
 def test_a_run_that_goes_on_elsewhere_is_passed_over(sweeps):
     Path("sweep").mkdir()
     held = open_run(Path("sweep/n_layer=1"))
