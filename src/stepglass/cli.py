@@ -39,7 +39,9 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
   stepglass report RUN|LOG... [-o FILE.html]
                                      the same as one page with plots; several are compared
   stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
-  stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
+  stepglass runs [prune] [DIR]       compare runs, check their checkpoints, delete earlier ones
+  stepglass sweep [DATASET] [CONFIG ...] --key=value,value ...
+                                     train with all combinations of settings, and compare
   stepglass bench [NAME ...]         measure speed, as ratios
 
 `stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
@@ -52,7 +54,8 @@ COMMANDS = {
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",
-    "runs": "stepglass.run_dir.listing",
+    "runs": "stepglass.run_dir.command",
+    "sweep": "stepglass.sweep.command",
     "bench": "stepglass.bench.command",
 }
 

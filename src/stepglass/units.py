@@ -82,6 +82,21 @@ def size(num_bytes: float | None) -> str:
     return f"{num_bytes:.1f} TB"
 
 
+def count(number: float | None) -> str:
+    """A number of parameters.
+
+    >>> count(640), count(12_345), count(514_000), count(10_650_000), count(1.5e9), count(None)
+    ('640', '12.3k', '0.51M', '10.65M', '1.50B', 'n/a')
+    """
+    if number is None:
+        return UNKNOWN
+    if number < 1000:
+        return str(number)
+    if number < 100_000:
+        return f"{number / 1e3:.1f}k"
+    return f"{number / 1e6:.2f}M" if number < 1e9 else f"{number / 1e9:.2f}B"
+
+
 def flops_rate(flops_per_s: float | None) -> str:
     """
     >>> flops_rate(157e9), flops_rate(165.2e12)

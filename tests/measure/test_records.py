@@ -26,6 +26,7 @@ from stepglass.measure.records import (
     required_keys,
 )
 from stepglass.run_dir import listing
+from stepglass.run_dir.run_facts import run_facts
 
 PAGE = Path(__file__).parents[2] / "docs" / "run-log.md"
 
@@ -119,9 +120,9 @@ def test_an_unknown_key_in_every_record_changes_nothing_that_is_read():
     read = [[RunLogReader().read(line.decode()) for line in text.splitlines()]
             for text in (plain, extended)]  # fmt: skip
     assert read[0] == read[1]
-    summary = listing.run_summary(Path("out"))
+    summary = run_facts(Path("out"))
     path.write_bytes(extended)
-    assert listing.run_summary(Path("out")) == summary
+    assert run_facts(Path("out")) == summary
 
 
 def test_an_unknown_key_does_not_keep_iterations_from_being_read_at_once():

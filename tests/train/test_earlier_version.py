@@ -5,6 +5,7 @@ sample_tokens=10)` on the text of `prepare_tiny`.
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_its_log_is_explained(capsys):
 def test_it_is_listed_verified_sampled_and_reported(capsys):
     assert main(["runs", "--verify"]) == 0
     out = capsys.readouterr().out
-    assert "out: finished, step 6 of 6, best val loss" in out
+    assert re.search(r"^out  +tiny .* 6/6  +\d\.\d{4}  +n/a  finished$", out, re.M)
     assert "newest, best, verified" in out
     assert main(["sample", "out", "--max_new_tokens=5"]) == 0
     assert main(["report", "out"]) == 0

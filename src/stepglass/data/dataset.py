@@ -20,6 +20,7 @@ from stepglass.data.location import folder_of
 from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import CheckpointError, DataError, os_reason
+from stepglass.measure import bits_per_byte
 
 TRAIN_STREAM, EVAL_STREAM = 0, 1  # independent random streams under one seed
 
@@ -43,15 +44,18 @@ class Dataset:
     vocab_size: int  # the number of tokens in the model's table
     origin: str  # the file that vocab_size comes from
     warnings: tuple[str, ...]
+    val_bytes_per_token: float | None = None
     resumed: tuple[str, Any] | None = None  # path and data fingerprint of the resumed checkpoint
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Identifies the data. Hashes of large files are added when they are known."""
+        """Identifies the data, and says how long its tokens are. Hashes of large files are added
+        when they are known."""
         return {
             "train": self.train.fingerprint(),
             "val": self.val.fingerprint(),
             "vocab_size": self.vocab_size,
+            bits_per_byte.KEY: self.val_bytes_per_token,
         }
 
     def resume(self, place: str, stored: Any) -> None:
@@ -122,6 +126,7 @@ def load_dataset(name: str, block_size: int) -> Dataset:
         said.vocab_size,
         str(said.origin),
         tuple(warnings),
+        said.bytes_per_token("val"),
     )
 
 

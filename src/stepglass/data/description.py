@@ -15,7 +15,7 @@ from stepglass import json_files
 from stepglass.data import nanogpt_meta, tokenizer
 from stepglass.data.prepare import SCHEMA
 from stepglass.errors import DataError, os_reason
-from stepglass.units import shown
+from stepglass.units import finite, shown
 
 GPT2_PADDED_VOCAB = 50304  # nanoGPT rounds 50257 up to a multiple of 64, which is faster on GPUs
 NANOGPT_DTYPE = np.dtype("<u2")
@@ -31,6 +31,17 @@ class Description:
     dtype: "np.dtype[Any]" = NANOGPT_DTYPE
     splits: dict[str, Any] = field(default_factory=dict)  # expected size and hash, if known
     warnings: tuple[str, ...] = ()
+
+    def bytes_per_token(self, split: str) -> float | None:
+        """The mean length of a split's tokens in bytes of text, or None if it is unknown."""
+        promised = self.splits.get(split, {})
+        num_bytes, num_tokens = finite(promised.get("bytes")), finite(promised.get("tokens"))
+        if num_bytes and num_tokens and num_bytes > 0 and num_tokens > 0:
+            return num_bytes / num_tokens
+        # Neither nanoGPT nor earlier versions stored the number of bytes.
+        chars = self.tokenizer_json.get("chars")
+        is_ascii = isinstance(chars, dict) and all(len(c) == 1 and c.isascii() for c in chars)
+        return 1.0 if is_ascii and len(chars or ()) == self.vocab_size else None
 
 
 def describe(folder: Path) -> Description:

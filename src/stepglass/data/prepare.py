@@ -279,7 +279,11 @@ def write(
             "dtype": dtype.name,
             "source": origin_of(source, scan),
             "splits": {
-                name: {"tokens": split.num_tokens, "sha256": split.digest.hexdigest()}
+                name: {
+                    "tokens": split.num_tokens,
+                    "bytes": split.num_bytes,
+                    "sha256": split.digest.hexdigest(),
+                }
                 for name, split in splits.items()
             },
             "settings": settings_kept(cfg),
@@ -306,9 +310,11 @@ class TokenWriter:
         self._dtype = dtype
         self._pending = ""
         self.num_tokens = 0
+        self.num_bytes = 0  # of the text in UTF-8; the end of a document has none
         self.digest = hashlib.sha256()
 
     def add(self, text: str) -> None:
+        self.num_bytes += len(text) if text.isascii() else len(text.encode())
         if isinstance(self._codec, CharTokenizer):
             self._write(self._codec.encode(text))
             return

@@ -92,7 +92,11 @@ class StartRecord(Keyed):
     peak_flops: Annotated[float | None, "the device's peak in FLOP/s, or null"]
     peak_source: Annotated[str, "where the peak comes from"]
     tokens_per_iter: Annotated[int, "tokens in an update"]
-    data: Annotated[dict[str, Any], "token counts and hashes of both splits"]
+    data: Annotated[
+        dict[str, Any],
+        "token counts and hashes of both splits; `val_bytes_per_token`: bytes of text to a token "
+        "of the validation split, or null",
+    ]
     clock_ns_per_switch: Annotated[float, "what the clock costs at each phase edge"]
     device: Annotated[str, "the device's name"]
     device_type: Annotated[str, "`cpu`, `cuda` or `mps`"]

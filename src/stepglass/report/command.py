@@ -14,7 +14,7 @@ from stepglass.explain.study import study
 from stepglass.files import replacing
 from stepglass.logs import detect
 from stepglass.process import collector_paused
-from stepglass.report import pack, page, story, stream
+from stepglass.report import folders_of_runs, pack, page, story, stream
 from stepglass.report.chart_table import ChartTable
 from stepglass.report.stream import Place
 from stepglass.report.to_tensorboard import to_tensorboard
@@ -29,7 +29,9 @@ class ReportConfig(Config):
     """Settings of `report`."""
 
     out: str = setting(
-        "", "the file to write; by default RUN/report.html or LOG.html", is_path=True
+        "",
+        "the file to write; by default RUN/report.html, DIR/report.html or LOG.html",
+        is_path=True,
     )
     lang: Literal["auto", Language] = setting(
         "auto", "language the page opens in; auto: the browser's. It can be switched there"
@@ -40,7 +42,7 @@ class ReportConfig(Config):
     )
 
 
-USAGE = "usage: stepglass report RUN|LOG|-... [-o FILE.html] [--key=value ...]\n"
+USAGE = "usage: stepglass report RUN|LOG|DIR|-... [-o FILE.html] [--key=value ...]\n"
 SETTINGS = Settings(ReportConfig)
 
 Say = Callable[[str], None]
@@ -59,6 +61,8 @@ def write_report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     if cfg.to == "tensorboard":
         write_tensorboard(targets, cfg, say)
         return
+    path = Path(cfg.out) if cfg.out else default_path(targets)
+    targets = [run for target in targets for run in folders_of_runs.runs_of(target, MOST_RUNS, say)]
     if len(targets) > MOST_RUNS:
         raise ConfigError(f"expected at most {MOST_RUNS} runs to compare, found {len(targets)}")
     device = checked_device(cfg.device)
@@ -67,7 +71,6 @@ def write_report(targets: list[str], cfg: ReportConfig, say: Say) -> None:
     runs = [
         read_run(target, name, device, words) for target, name in zip(targets, names, strict=True)
     ]
-    path = Path(cfg.out) if cfg.out else default_path(targets)
     if path.exists() and not path.is_file():
         found = "a folder" if path.is_dir() else "a device or a pipe"
         raise ConfigError(f"--out={path}: expected the name of a file, found {found}")

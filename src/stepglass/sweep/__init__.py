@@ -1,0 +1,1 @@
+"""Trains with all combinations of several settings, and compares the runs."""
