@@ -82,6 +82,21 @@ def size(num_bytes: float | None) -> str:
     return f"{num_bytes:.1f} TB"
 
 
+def compact(number: float | None) -> str:
+    """A large number in a few characters.
+
+    >>> [compact(x) for x in (950, 15_432, 1_234_567, None)]
+    ['950', '15.4k', '1.23M', 'n/a']
+    """
+    if number is None:
+        return UNKNOWN
+    for unit in ("", "k", "M"):
+        if number < 999.5:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g}G"
+
+
 def flops_rate(flops_per_s: float | None) -> str:
     """
     >>> flops_rate(157e9), flops_rate(165.2e12)
