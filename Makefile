@@ -8,7 +8,7 @@ TEST_PROCESSES ?= 3
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test test-long browser test-gpt2 torture fuzz lint types check bench format clean
+.PHONY: train test test-long browser terminal test-gpt2 torture fuzz lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -19,7 +19,7 @@ PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist=worksteal
 
 ## the tests, three at a time: on two cores, one of them is usually waiting for something.
 ## A thread for each, or they would wait for each other. FAST=1 leaves out those that are slow
-test: $(VENV)/.installed-dev $(if $(FAST),,browser)
+test: $(VENV)/.installed-dev $(if $(FAST),,browser terminal)
 	$(PYTEST) -n $(if $(FAST),2,$(TEST_PROCESSES)) -m "not long $(if $(FAST),and not slow)"
 
 ## what takes longest: a crash at every call, kills at random moments, logs of a great many lines
@@ -32,6 +32,13 @@ browser:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium for the tests" && \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  { echo "error: the tests need Chromium; on Debian or Ubuntu: sudo apt-get install chromium; or set CHROMIUM to its path"; exit 2; }
+
+## the progress bar is tested in a real terminal
+terminal:
+	@command -v tmux >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing tmux for the tests" && \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tmux >/dev/null; } || \
+	  { echo "error: the tests need tmux; on Debian or Ubuntu: sudo apt-get install tmux"; exit 2; }
 
 ## the tests of training again, with the gpt2 model: the default suite trains the modern one
 test-gpt2: $(VENV)/.installed-dev

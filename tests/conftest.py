@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 from playwright.sync_api import Browser
@@ -12,6 +13,12 @@ from playwright.sync_api import Browser
 from browser import chromium
 from kept_runs import KeptRuns
 from processes import ForkServer
+
+# On a busy machine, making up examples is slow now and then, which says nothing about the tests.
+hypothesis.settings.register_profile(
+    "busy", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None
+)
+hypothesis.settings.load_profile("busy")
 
 # What `make test FAST=1` leaves out: tests with a browser, tests with processes of their own, and
 # files that try a great many cases.
@@ -36,6 +43,7 @@ SLOW_FILES = {
     "train/test_console.py",
     "train/test_replicas.py",
     "train/test_resume.py",
+    "train/test_terminal.py",
     "watch/test_beside.py",
     "watch/test_bounded_protocol.py",
     "watch/test_event_stream.py",

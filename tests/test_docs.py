@@ -33,10 +33,10 @@ def hurried(words: list[str]) -> list[str]:
     """A README command, cut short; a resumed run goes a little further."""
     if words[1] == "sample":
         return [*words, "--max_new_tokens=20"]
-    if words[1] not in ("train", "sweep"):
+    if words[1] not in ("train", "resume", "sweep"):
         return words
     words = [word for word in words if not word.startswith("--max_iters")]
-    is_resumed = "--init_from=resume" in words
+    is_resumed = words[1] == "resume"
     return [*words, *(["--max_iters=4"] if is_resumed else SHORT)]
 
 

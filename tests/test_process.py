@@ -51,7 +51,7 @@ def test_a_signal_stops_after_the_step_with_a_checkpoint(number, start):
     assert (process.returncode, error) == (0, "")
     step = int(re.search(rf"stopped by {number.name} after (\d+) updates", out)[1])
     assert tensors.load_snapshot(checkpoints.committed(Path("out"))[0]).step == step
-    assert "go on with: stepglass train --out_dir=out --init_from=resume" in out
+    assert "go on with: stepglass resume out\n" in out
     assert "wall clock" in out
     assert records("end")[0]["reason"] == "signal"
 
@@ -80,7 +80,7 @@ def test_a_second_signal_leaves_at_once_and_what_was_saved_stays(start):
 
 def test_a_signal_during_an_evaluation_stops_it(start):
     process = start(eval_iters=10**6, eval_interval=10**6, batch_size=1, max_iters=10**6)
-    wait_for(process, r"warm-up:")
+    wait_for(process, r"start-up:")
     time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)

@@ -18,38 +18,49 @@ from typing import TYPE_CHECKING
 
 import stepglass
 from stepglass.errors import ConfigError, StepglassError, os_reason
-from stepglass.units import one_line
+from stepglass.units import one_line, shown
 
 if TYPE_CHECKING:
     from stepglass.measure.clock import PhaseClock
+    from stepglass.settings.schema import Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
     from stepglass.watch.beside import Beside
 
-USAGE = """\
+INTRO = """\
 Stepglass trains a GPT from scratch and shows where every millisecond went.
 
-  stepglass prepare NAME|PATH...     make a data set: text -> data/NAME/
-  stepglass train [DATASET] [CONFIG ...] [--key=value ...]
-                                     train; nanoGPT's command lines work unchanged
-  stepglass sample RUN [--prompt=TEXT ...]
-                                     write text with a trained model
-  stepglass explain LOG|RUN|- [--lang=en|de|es|fr] [--lines] [--follow] [--json]
-                                     say what any trainer's log means, and what to change
-  stepglass report RUN|LOG... [-o FILE.html]
-                                     the same as one page with plots; several are compared
-  stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
-  stepglass runs [prune] [DIR]       compare runs, check their checkpoints, delete earlier ones
-  stepglass sweep [DATASET] [CONFIG ...] --key=value,value ...
-                                     train with all combinations of settings, and compare
-  stepglass bench [NAME ...]         measure speed, as ratios
-
-`stepglass COMMAND --help` lists a command's settings. Start with: stepglass train
+usage: stepglass COMMAND ...
+`stepglass COMMAND --help` or `stepglass help COMMAND` lists the settings of a command.
 """
+USAGE = {
+    "train a model": (
+        ("prepare NAME|PATH...", "make a data set from text, in data/NAME/"),
+        ("train [DATASET|TEXT]", "train; nanoGPT's command lines work unchanged"),
+        ("resume RUN [--max_iters=N]", "go on with a run that was stopped, or for longer"),
+        ("sample RUN [--prompt=TEXT]", "write text with a trained model"),
+        ("sweep --key=value,value ...", "train with all combinations of settings, and compare"),
+    ),
+    "see what happened": (
+        (
+            "explain LOG|RUN|-",
+            "say what any trainer's log means, and what to change (--lang=en|de|es|fr)",
+        ),
+        ("report RUN|LOG...", "the same as a page with plots; several are compared"),
+        ("watch RUN|DIR", "the page of a run while it goes on, on 127.0.0.1"),
+        ("runs [prune] [DIR]", "compare runs, check their checkpoints, delete earlier ones"),
+    ),
+    "more": (
+        ("bench [NAME ...]", "measure speed, as ratios"),
+        ("completion bash|zsh|fish", "print a script that completes all this in a shell"),
+    ),
+}
+OUTRO = "RUN is the folder of a run: out, if --out_dir names no other. Start with: stepglass train"
 
 COMMANDS = {
     "prepare": "stepglass.data.command",
     "train": "stepglass.cli",
+    "resume": "stepglass.cli",
     "sample": "stepglass.sample.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
@@ -57,7 +68,9 @@ COMMANDS = {
     "runs": "stepglass.run_dir.command",
     "sweep": "stepglass.sweep.command",
     "bench": "stepglass.bench.command",
+    "completion": "stepglass.cli",
 }
+HELP = ("--help", "-h")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -70,15 +83,16 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
     try:
-        if not words or words[0] in ("--help", "-h", "help"):
-            print(USAGE, end="")
-        elif words[0] == "--version":
+        if words[:1] == ["help"] and len(words) > 1:
+            words = [*words[1:], "--help"]
+        if not words or words[0] in (*HELP, "help"):
+            print("\n".join(usage()))
+        elif words[0] in ("--version", "-V", "-v"):
             print(f"stepglass {stepglass.__version__}")
         elif words[0] in COMMANDS:
             run_command(words[0], words[1:])
         else:
-            expected = ", ".join(COMMANDS)
-            raise ConfigError(f"unknown command {words[0]!r}; expected one of {expected}")
+            raise ConfigError(f"unknown command {shown(words[0])}; {other_command(words[0])}")
     except StepglassError as error:
         return _refuse(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -96,15 +110,87 @@ def main(argv: list[str] | None = None) -> int:
 
 def run_command(name: str, argv: list[str]) -> None:
     """Run a subcommand, or print how it is used."""
-    if name == "train":
-        train(argv)
-        return
-    command = import_module(COMMANDS[name])
     if wants_help(argv):
-        print(command.USAGE)
-        print("\n".join(command.SETTINGS.help_lines()))
+        print("\n".join(command_help(name, [word for word in argv if word not in HELP])))
+    elif name == "train":
+        train(argv)
+    elif name == "resume":
+        train(to_resume(argv))
+    elif name == "completion":
+        print(completion(argv), end="")
     else:
-        command.run(argv, say)
+        import_module(COMMANDS[name]).run(argv, say)
+
+
+# -- help ---------------------------------------------------------------------------------------
+
+
+def usage() -> list[str]:
+    """What `stepglass` alone prints: all commands, as wide as the terminal."""
+    from stepglass.settings import help_text  # noqa: PLC0415
+
+    width = help_text.help_width()
+    lines = help_text.paragraphs(INTRO, width)
+    for title, pairs in USAGE.items():
+        lines += ["", f"{title}:", *help_text.two_columns(pairs, width, left=28)]
+    return [*lines, "", *help_text.paragraph(OUTRO, width)]
+
+
+def command_help(name: str, argv: list[str]) -> list[str]:
+    """How a subcommand is used, and its settings."""
+    from stepglass.settings import help_text  # noqa: PLC0415
+
+    if name == "train":
+        from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
+        from stepglass.settings.train_help import train_help  # noqa: PLC0415
+
+        return list(train_help(argv, saved_settings))
+    text, settings = usage_of(name)
+    width = help_text.help_width()
+    lines = help_text.paragraphs(text, width)
+    if settings is not None:
+        lines += ["", *help_text.two_columns(help_text.setting_pairs(settings), width)]
+    return lines
+
+
+def usage_of(name: str) -> "tuple[str, Settings | None]":
+    """The usage and the settings of a subcommand. Those of `sample` are found without torch."""
+    if name == "resume":
+        return RESUME_USAGE, None
+    if name == "completion":
+        from stepglass.settings.completion import USAGE as text  # noqa: PLC0415
+
+        return text, None
+    if name == "sample":
+        from stepglass.settings import sample  # noqa: PLC0415
+
+        return sample.USAGE, sample.SAMPLE_SETTINGS
+    command = import_module(COMMANDS[name])
+    return command.USAGE, command.SETTINGS
+
+
+def other_command(word: str) -> str:
+    """A suggestion for a command that does not exist."""
+    import difflib  # noqa: PLC0415
+
+    from stepglass.settings.other_names import OTHER_COMMANDS  # noqa: PLC0415
+
+    close = difflib.get_close_matches(word.lower(), COMMANDS, n=1)
+    meant = OTHER_COMMANDS.get(word.lower()) or (close[0] if close else None)
+    return f"did you mean {meant}?" if meant else f"expected one of {', '.join(COMMANDS)}"
+
+
+def completion(argv: list[str]) -> str:
+    """The script that completes these commands in a shell."""
+    from stepglass.settings.completion import Described, completion_script  # noqa: PLC0415
+    from stepglass.settings.train import TRAIN_SETTINGS  # noqa: PLC0415
+
+    commands = {}
+    for words, meaning in (pair for pairs in USAGE.values() for pair in pairs):
+        name = words.split()[0]
+        is_training = name in ("train", "resume")
+        commands[name] = Described(meaning, TRAIN_SETTINGS if is_training else usage_of(name)[1])
+    return completion_script(argv, commands)
 
 
 def _refuse(message: str, exit_code: int) -> int:
@@ -119,7 +205,7 @@ def say(line: str) -> None:
 
 
 def wants_help(argv: list[str]) -> bool:
-    return "--help" in argv or "-h" in argv
+    return any(word in HELP for word in argv)
 
 
 # -- train --------------------------------------------------------------------------------------
@@ -127,18 +213,6 @@ def wants_help(argv: list[str]) -> bool:
 
 def train(argv: list[str]) -> None:
     """Train a model, serve its live page if asked, and print the main findings at the end."""
-    from stepglass.settings import command_line  # noqa: PLC0415
-    from stepglass.settings.train import TRAIN_SETTINGS  # noqa: PLC0415
-
-    if wants_help(argv):
-        print("usage: stepglass train [DATASET] [CONFIG.toml|CONFIG.py ...] [--key=value ...]\n")
-        print(
-            f"The settings start from a recipe: {', '.join(command_line.recipe_names())}, or none "
-            "(nanoGPT's).\nConfig files and flags change them. A nanoGPT config file starts from "
-            "none.\n"
-        )
-        print("\n".join(TRAIN_SETTINGS.help_lines()))
-        return
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
@@ -148,6 +222,30 @@ def train(argv: list[str]) -> None:
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
         _train(cfg, argv, clock, console, page)
+
+
+RESUME_USAGE = """\
+usage: stepglass resume [RUN] [--key=value ...]
+
+Goes on from the newest checkpoint of a run, with the settings of that run. RUN is its folder (out,
+if it is left out).
+
+  --max_iters=N  train for longer: up to N updates in all
+
+The other settings of `stepglass train` can be changed as well, except those of the model.
+`stepglass resume RUN` is short for `stepglass train --out_dir=RUN --init_from=resume`.
+"""
+
+
+def to_resume(argv: list[str]) -> list[str]:
+    """The command line of `train` that goes on with a run.
+
+    >>> to_resume(["out-notes", "--max_iters=900"])
+    ['--out_dir=out-notes', '--init_from=resume', '--max_iters=900']
+    """
+    is_named = bool(argv) and not argv[0].startswith("-")
+    named = [f"--out_dir={argv[0]}"] if is_named else []
+    return [*named, "--init_from=resume", *argv[is_named:]]
 
 
 def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
@@ -160,9 +258,7 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
         from stepglass.hardware import choose  # noqa: PLC0415
 
         kind, _ = choose.pick_type(command.value("device"))
-        is_gpt2 = command.value("model") == "gpt2"
-        quick = "quick_gpt2" if is_gpt2 else "quick"
-        recipe = quick if kind == "cpu" else "shakespeare_char"
+        recipe = command_line.recipe_by_device(kind, command.value("model"))
         console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
     for unused in command_line.unused_in_files(command, cfg):

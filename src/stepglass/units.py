@@ -82,19 +82,19 @@ def size(num_bytes: float | None) -> str:
     return f"{num_bytes:.1f} TB"
 
 
-def count(number: float | None) -> str:
-    """A number of parameters.
+def compact(number: float | None) -> str:
+    """A large number in a few characters.
 
-    >>> count(640), count(12_345), count(514_000), count(10_650_000), count(1.5e9), count(None)
-    ('640', '12.3k', '0.51M', '10.65M', '1.50B', 'n/a')
+    >>> [compact(x) for x in (950, 15_432, 1_234_567, 1.5e9, None)]
+    ['950', '15.4k', '1.23M', '1.5B', 'n/a']
     """
     if number is None:
         return UNKNOWN
-    if number < 1000:
-        return str(number)
-    if number < 100_000:
-        return f"{number / 1e3:.1f}k"
-    return f"{number / 1e6:.2f}M" if number < 1e9 else f"{number / 1e9:.2f}B"
+    for unit in ("", "k", "M"):
+        if number < 999.5:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g}B"
 
 
 def flops_rate(flops_per_s: float | None) -> str:

@@ -73,8 +73,8 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     (console_lines.saved_line(SAVED_AT_ONCE), saved(SAVED_AT_ONCE)),
     (console_lines.waited_line(WAITED), event(WAITED)),
     (console_lines.save_failed_line(FAILED), event(FAILED)),
-    (console_lines.warm_up_line(WARM_UP), event(WARM_UP, iter=0)),
-    (console_lines.warm_up_line(NOT_COMPILED), event(NOT_COMPILED, iter=0)),
+    (console_lines.start_up_line(WARM_UP), event(WARM_UP, iter=0)),
+    (console_lines.start_up_line(NOT_COMPILED), event(NOT_COMPILED, iter=0)),
     (console_lines.compile_failed_line(COMPILE_FAILED), event(COMPILE_FAILED)),
     (
         console_lines.stopped_line("SIGTERM", 401),
@@ -124,7 +124,7 @@ def test_the_ledger_comes_back_as_the_end_of_the_run():
 
 def test_both_lines_of_an_evaluation_are_one_record():
     reader = StepglassConsole()
-    reader.read(console_lines.warm_up_line(WARM_UP))  # now the log is known to be ours
+    reader.read(console_lines.start_up_line(WARM_UP))  # now the log is known to be ours
     assert reader.read(console_lines.losses_line(EVALUATION)) == []
     [record] = reader.read(console_lines.evaluation_line(EVALUATION))
     assert (record["train_loss"], record["time_ms"]) == (2.3873, 549.23)
@@ -152,6 +152,7 @@ FOR_PEOPLE = (
     "best val loss ",
     "newest checkpoint: ",
     "go on with: ",
+    "next: ",
     "note: ",
     "What stands out",
 )

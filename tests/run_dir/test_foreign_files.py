@@ -312,7 +312,7 @@ def test_a_run_that_has_lost_its_folder_saves_elsewhere_and_stops(
     assert run_with(monkeypatch, when, action, theirs) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    again = f"go on with: stepglass train --out_dir={rescued} --init_from=resume"
+    again = f"go on with: stepglass resume {rescued}"
     assert again in error
     step = checkpoints.step_of(newest_whole(Path(rescued)))
     assert 5 <= step <= 8
@@ -346,4 +346,4 @@ def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone(for
     assert checkpoints.step_of(newest_whole(Path("out-old"))) == last + 1
     shown = Path("first.txt").read_text()
     assert f"note: out was moved to {Path('out-old').resolve()}; the run goes on there" in shown
-    assert f"--out_dir={Path('out-old').resolve()} --init_from=resume" in shown
+    assert f"stepglass resume {Path('out-old').resolve()}" in shown

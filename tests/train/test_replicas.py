@@ -305,7 +305,7 @@ def assert_going_on_changes_nothing() -> None:
 ENDED = r"\) ended, exit code -9; if there was too little memory, lower --batch_size"
 STOPPED = r"\), stopped, gave no answer within 2\.0s and was killed; something has stopped it"
 HUNG = r"\), asleep, gave no answer within 2\.0s and was killed; if memory is short, lower .*"
-GO_ON = r"newest checkpoint: \S+; go on with: stepglass train --out_dir=parts --init_from=resume\n"
+GO_ON = r"newest checkpoint: \S+; go on with: stepglass resume parts\n"
 
 
 @beside_a_whole_run

@@ -307,7 +307,11 @@ def test_a_damaged_checkpoint_is_passed_over_with_its_reason(capsys):
             "out: expected a checkpoint, found none",
         ),
         (lambda: shutil.rmtree("out"), [], "out: nothing to resume: expected a run directory"),
-        (lambda: None, [], "--max_iters=6: the run in out has done 6 updates already; raise it"),
+        (
+            lambda: None,
+            [],
+            "--max_iters=6: the run in out has done 6 updates already; for more: stepglass resume ",
+        ),
         (
             lambda: None,
             ["--max_iters=2"],

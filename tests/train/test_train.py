@@ -63,7 +63,7 @@ def test_lines_are_nanogpts_and_ours_stand_beside_them(capsys):
         out,
         re.M,
     )
-    assert re.search(r"^warm-up: start-up [\d.]+m?s, first batch [\d.]+m?s$", out, re.M)
+    assert re.search(r"^start-up: imports and model [\d.]+m?s, first batch [\d.]+m?s$", out, re.M)
     assert re.search(r"^  wall clock +[\d.]+s  100\.0%$", out, re.M)
     assert re.search(r"^best val loss \d\.\d{4} at step 6$", out, re.M)
 
@@ -226,7 +226,7 @@ def test_compile_is_a_part_of_the_warm_up(monkeypatch, capsys):
     monkeypatch.setattr(torch, "compile", lambda model: model)
     train_tiny(compile=True)
     assert re.search(
-        r"^warm-up: start-up .*, compile [\d.]+m?s, first batch", capsys.readouterr().out, re.M
+        r"^start-up: imports .*, compile [\d.]+m?s, first batch", capsys.readouterr().out, re.M
     )
 
 
@@ -260,7 +260,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_at_once(monkeypatch, capsys):
     assert captured.err == (
         "error: iter 5: the loss is nan; the last good checkpoint is "
         "out/ckpt/step-00000003-000001. "
-        f"Try --out_dir=out --init_from=resume --learning_rate=0.005{muon} --grad_clip=1.0\n"
+        f"Try stepglass resume out --learning_rate=0.005{muon} --grad_clip=1.0\n"
     )
     assert "wall clock" in captured.out
     assert records("iter")[-1]["loss"] is None

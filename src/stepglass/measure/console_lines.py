@@ -22,8 +22,8 @@ from stepglass.measure.records import CheckpointRecord, EvalRecord, IterRecord
 
 # Every line with a pattern in this module or in ledger.py contains one of these texts.
 MARKS = re.compile(
-    r"eval \d|checkpoint \d|warm-up: |compile|stopped by|updates done|ran out of memory|device: "
-    r"|dtype: |peak for MFU|vocabulary|where the time went"
+    r"eval \d|checkpoint \d|start-up: |warm-up: |compile|stopped by|updates done|ran out of memory"
+    r"|device: |dtype: |peak for MFU|vocabulary|where the time went"
 )
 
 FIGURE = r"-?(?:\d[\d,]*(?:\.\d+)?|nan|inf)"
@@ -138,16 +138,18 @@ def save_failed_line(event: CheckpointFailedEvent) -> str:
 
 # -- the beginning and the end -------------------------------------------------------------------
 
-WARM_UP = re.compile(
-    rf"\bwarm-up: start-up (?P<startup_ms>{DURATION}), (?:compile (?P<compile_ms>{DURATION}), )?"
+# The first versions printed "warm-up: start-up 4.5s, first batch ...".
+START_UP = re.compile(
+    rf"\b(?:start-up: imports and model|warm-up: start-up) (?P<startup_ms>{DURATION}), "
+    rf"(?:compile (?P<compile_ms>{DURATION}), )?"
     rf"first batch (?P<first_batch_ms>{DURATION})"
 )
 
 
-def warm_up_line(event: WarmUpEvent) -> str:
+def start_up_line(event: WarmUpEvent) -> str:
     compiled = "" if event.compile_ms is None else f"compile {units.duration(event.compile_ms)}, "
     return (
-        f"warm-up: start-up {units.duration(event.startup_ms)}, {compiled}"
+        f"start-up: imports and model {units.duration(event.startup_ms)}, {compiled}"
         f"first batch {units.duration(event.first_batch_ms)}"
     )
 

@@ -34,9 +34,31 @@ def ledger_totals(total: Lap) -> LedgerTotals:
 
 HEADING = "where the time went:"
 WALL_CLOCK = "wall clock"
+# The phases whose names are shown in other words: a warm-up is something that learning rates have.
+SHOWN_AS = {"warmup": "start-up"}
+CALLED = {shown: phase for phase, shown in SHOWN_AS.items()}
 ROW = re.compile(
-    rf"(?P<phase>{'|'.join(PHASES)}|{WALL_CLOCK})\s+(?P<s>[\d,]{{1,20}}\.\d\d)s\s+[\d.]+%(?:\s|$)"
+    rf"(?P<phase>{'|'.join((*CALLED, *PHASES))}|{WALL_CLOCK})\s+"
+    rf"(?P<s>[\d,]{{1,20}}\.\d\d)s\s+[\d.]+%(?:\s|$)"
 )
+
+
+def shown_phase(phase: str) -> str:
+    """The name of a phase for a person to read; the run log keeps its own.
+
+    >>> shown_phase("warmup"), shown_phase("eval")
+    ('start-up', 'eval')
+    """
+    return SHOWN_AS.get(phase, phase)
+
+
+def phase_called(shown: str) -> str:
+    """The phase of a row of the table. The first versions showed the run log's names.
+
+    >>> phase_called("start-up"), phase_called("warmup")
+    ('warmup', 'warmup')
+    """
+    return CALLED.get(shown, shown)
 
 
 def ledger_lines(total: Lap, background: Background) -> list[str]:
@@ -45,7 +67,7 @@ def ledger_lines(total: Lap, background: Background) -> list[str]:
     return [
         HEADING,
         *(
-            f"{_row_text(row.phase, row.ms, row.share)}   {PHASE_MEANINGS[row.phase]}"
+            f"{_row_text(shown_phase(row.phase), row.ms, row.share)}   {PHASE_MEANINGS[row.phase]}"
             for row in rows
         ),
         "  " + "-" * 37,

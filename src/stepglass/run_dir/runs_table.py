@@ -105,7 +105,7 @@ def _cells(run: RunFacts) -> dict[str, str]:
     return {
         "run": units.one_line(str(run.path)),
         "dataset": units.UNKNOWN if run.dataset is None else _short(run.dataset),
-        "parameters": units.count(run.parameters),
+        "parameters": units.compact(run.parameters),
         "started": started_shown(run),
         "iterations": f"{done}/{planned}",
         "best_val_loss": units.loss(run.best_val_loss),

@@ -21,12 +21,14 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
         kept = checkpoints.settings_of_newest(out_dir)
         if kept is not None:
             path, saved = kept
-        elif isinstance(error, FileNotFoundError):
+        elif isinstance(error, FileNotFoundError | NotADirectoryError):
             is_nanogpts = (out_dir / "ckpt.pt").exists()
             found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
+            if isinstance(error, NotADirectoryError):
+                found = "a file"
             raise CheckpointError(
                 f"{out_dir}: nothing to resume: expected a run directory with config.json, found "
-                f"{found}; start one with --init_from=scratch"
+                f"{found}; `stepglass runs` lists runs, and `stepglass train` starts one"
             ) from error
         else:
             raise CheckpointError(f"{path}: cannot be read: {error}") from error

@@ -13,9 +13,9 @@ from stepglass.process import StopRequest
 from stepglass.sample.load import Sampler, load_run
 from stepglass.sample.text import TextStream, encode_prompt, new_line
 from stepglass.settings.sample import SAMPLE_SETTINGS, SampleConfig
+from stepglass.settings.sample import USAGE as USAGE
 from stepglass.units import one_line, printable
 
-USAGE = "usage: stepglass sample RUN [--key=value ...]\n"
 SETTINGS = SAMPLE_SETTINGS
 
 

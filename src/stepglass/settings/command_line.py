@@ -142,6 +142,13 @@ def read_recipe(name: str) -> dict[str, Given]:
     return {key: TRAIN_SETTINGS.given(key, value, place) for key, (value, place) in values.items()}
 
 
+def recipe_by_device(kind: str, model: str) -> str:
+    """The recipe of a run for which no other was named."""
+    if kind != "cpu":
+        return "shakespeare_char"
+    return "quick_gpt2" if model == "gpt2" else "quick"
+
+
 def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) -> TrainConfig:
     """Combine a command line with a recipe or, when resuming, with the run's saved settings."""
     base: dict[str, Given] = {}

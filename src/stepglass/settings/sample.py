@@ -43,4 +43,9 @@ class SampleConfig(Config):
             raise ConfigError("--prompt and --start mean the same; keep one")
 
 
+USAGE = """\
+usage: stepglass sample RUN [--key=value ...]
+
+RUN is the folder of a run (out, if it is left out). Its best checkpoint writes the text.
+"""
 SAMPLE_SETTINGS = Settings(SampleConfig)

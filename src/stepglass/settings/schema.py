@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from stepglass.errors import ConfigError
+from stepglass.settings.other_names import OTHER_SETTINGS, RATHER_TYPE
 from stepglass.units import shown
 
 
@@ -82,6 +83,18 @@ def expected(kind: Any) -> str:
     if typing.get_origin(kind) is Literal:
         return " or ".join(str(choice) for choice in typing.get_args(kind))
     return " or ".join(expected(part) for part in typing.get_args(kind))
+
+
+def _choices(kind: Any) -> list[str]:
+    """
+    >>> _choices(bool | Literal["auto"]), _choices(int)
+    (['True', 'False', 'auto'], [])
+    """
+    if kind is bool:
+        return ["True", "False"]
+    if typing.get_origin(kind) is Literal:
+        return [str(choice) for choice in typing.get_args(kind)]
+    return [choice for part in typing.get_args(kind) for choice in _choices(part)]
 
 
 def convert_value(value: Any, kind: Any) -> Any:
@@ -155,9 +168,20 @@ class Settings:
     def names(self) -> list[str]:
         return list(self._fields)
 
+    def is_path(self, key: str) -> bool:
+        return bool(self._fields[key].metadata["is_path"])
+
+    def choices(self, key: str) -> list[str]:
+        """The values that a setting has by its type; empty if there are too many to list."""
+        return _choices(self._kinds[key])
+
     def hint(self, key: str) -> str:
         """A suggestion for a key that does not exist."""
-        close = difflib.get_close_matches(key, self._fields, n=1)
+        if key in RATHER_TYPE:
+            return f"type {RATHER_TYPE[key]}"
+        other = OTHER_SETTINGS.get(key)
+        close = [other] if other in self._fields else []
+        close += difflib.get_close_matches(key, self._fields, n=1)
         return f"did you mean {close[0]}?" if close else "--help lists all settings"
 
     def given(self, key: str, value: Any, place: str, is_text: bool = False) -> Given:
@@ -259,7 +283,3 @@ class Settings:
             )
             for name, field in self._fields.items()
         ]
-
-    def help_lines(self) -> list[str]:
-        """The settings as lines for `--help`."""
-        return [f"  --{name + '=' + default:<36} {help}" for name, _, default, help in self.table()]

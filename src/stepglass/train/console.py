@@ -1,9 +1,7 @@
 """Prints a run while it is in progress.
 
-If the output is not a terminal, plain lines are printed: nanoGPT's lines, so that tools for its log
-can read them, and more lines of our own. On a terminal, a progress bar with the time per phase
-replaces the iteration lines. The remaining time includes evaluations and checkpoints, because it is
-estimated from the wall clock.
+Plain lines are printed: nanoGPT's lines, so that tools for its log can read them, and more lines of
+our own. On a terminal, they scroll above a progress bar (train/progress_bar.py).
 
 This module turns records into text. It computes nothing that the run log does not have. The lines
 that `explain` reads back are made in measure/console_lines.py.
@@ -12,7 +10,7 @@ that `explain` reads back are made in measure/console_lines.py.
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,78 +24,104 @@ from stepglass.measure.console_lines import (
 )
 from stepglass.measure.ledger import ledger_lines, ledger_rows
 from stepglass.measure.records import Background, CheckpointRecord, EvalRecord, IterRecord
+from stepglass.train.progress_bar import Moment, ProgressBar
 
 if TYPE_CHECKING:
-    from rich.live import Live
+    from rich.console import Console as RichConsole
 
 REFRESH_S = 0.25
-BAR_WIDTH = 60
 
 
 class Console:
-    """Prints a run: lines, or a bar on a terminal."""
+    """Prints a run: lines and, on a terminal, a bar below them."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
-        self._live: Live | None = None
-        self._last_refresh = 0.0
-        self._first_iter = self._last_iter = 0
-        self._started = 0.0
+    def __init__(
+        self, stream: TextIO | None = None, now: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._stream: TextIO | None = stream or sys.stdout  # None: it was closed meanwhile
+        self._now = now  # seconds
+        self._bar: ProgressBar | None = None
+        self._above: RichConsole | None = None  # prints above the clock of `waiting`
+        self._last_iter = 0
+        self._left_ms: Callable[[], float | None] = lambda: None
+        self._best_val_loss: float | None = None
+        # Since the bar was last drawn:
+        self._drawn_at = 0.0
+        self._unprinted: list[str] = []
+        self._tokens, self._steps_ms = 0, 0.0
 
     def say(self, line: str) -> None:
         """Print a text as one line, even if it contains line ends or control characters."""
         line = units.one_line(line)
         try:
-            if self._live is not None:
-                self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
-            else:
+            if self._bar is not None:
+                self._bar.print([*self._take_unprinted(), line])
+            elif self._above is not None:
+                self._above.print(line, soft_wrap=True)
+            elif self._stream is not None:
                 print(line, file=self._stream, flush=True)
         except OSError:
             self._fall_silent()
 
+    def _take_unprinted(self) -> list[str]:
+        lines, self._unprinted = self._unprinted, []
+        return lines
+
     def _fall_silent(self) -> None:
         """Stop printing, because the output is closed. The run log still gets everything."""
+        self._unprinted.clear()
         self.stop_progress()
-        self._stream = open(os.devnull, "w")  # noqa: SIM115
+        self._stream = None
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Print what takes so long; on a terminal, with a clock that moves."""
         self.say(what)
-        if not self._is_terminal():
+        terminal = self._terminal()
+        if terminal is None:
             yield
             return
         from rich.console import Console as RichConsole  # noqa: PLC0415
         from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415
 
         columns = (SpinnerColumn(), TimeElapsedColumn())
-        with Progress(
-            *columns, console=RichConsole(file=self._stream), transient=True, refresh_per_second=4
-        ) as progress:
+        console = RichConsole(file=terminal, emoji=False, markup=False, highlight=False)
+        with Progress(*columns, console=console, transient=True, refresh_per_second=4) as progress:
             progress.add_task(what, total=None)
-            yield
+            self._above = console
+            try:
+                yield
+            finally:
+                self._above = None
 
-    def _is_terminal(self) -> bool:
-        return self._stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    def _terminal(self) -> TextIO | None:
+        """The output, if a bar can be drawn on it."""
+        is_plain = os.environ.get("TERM") in ("dumb", "unknown")
+        if self._stream is None or is_plain or not self._stream.isatty():
+            return None
+        return self._stream
 
-    def start_progress(self, first_iter: int, max_iters: int) -> None:
-        """Start the progress bar, if the output is a terminal."""
-        self._first_iter, self._last_iter = first_iter, max_iters
-        self._started = time.perf_counter()
-        if self._is_terminal():
-            from rich.console import Console as RichConsole  # noqa: PLC0415
-            from rich.live import Live  # noqa: PLC0415
-
-            self._live = Live(
-                console=RichConsole(file=self._stream), auto_refresh=False, transient=True
-            )
-            self._live.start()
+    def start_progress(
+        self,
+        last_iter: int,
+        left_ms: Callable[[], float | None],
+        best_val_loss: float | None = None,
+    ) -> None:
+        """Start the progress bar, if the output is a terminal. `left_ms` says how long the rest of
+        the run will take."""
+        terminal = self._terminal()
+        if terminal is not None:
+            self._last_iter, self._left_ms = last_iter, left_ms
+            self._best_val_loss = best_val_loss
+            self._bar = ProgressBar(terminal)
 
     def stop_progress(self) -> None:
-        live, self._live = self._live, None
-        if live is not None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
             with suppress(OSError):  # the terminal may be gone
-                live.stop()
+                if self._unprinted:
+                    bar.print(self._take_unprinted())
+                bar.stop()
 
     def iteration(
         self,
@@ -106,39 +130,42 @@ class Console:
         is_logged: bool,
         total: Lap,
     ) -> None:
-        """One training iteration."""
-        text = iteration_line(record, step_ms)
-        if self._live is None:
-            if is_logged:
-                self.say(text)
-        elif time.perf_counter() - self._last_refresh >= REFRESH_S:
-            self._last_refresh = time.perf_counter()
+        """One training iteration. While there is a bar, the lines of iterations wait for the next
+        drawing: a terminal takes far longer for a line than a file does."""
+        line = iteration_line(record, step_ms) if is_logged else None
+        if self._bar is None:
+            if line is not None:
+                self.say(line)
+            return
+        if line is not None:
+            self._unprinted.append(line)
+        self._tokens += record.tokens or 0
+        self._steps_ms += step_ms
+        if self._now() - self._drawn_at >= REFRESH_S:
             try:
-                self._draw(record.iter + 1, text, total)
+                self._draw(self._bar, record, total)
             except OSError:
                 self._fall_silent()
 
-    def _draw(self, done: int, text: str, total: Lap) -> None:
-        from rich.console import Group  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        assert self._live is not None
-        elapsed_ms = (time.perf_counter() - self._started) * 1000
-        left_ms = elapsed_ms / (done - self._first_iter) * (self._last_iter - done)
-        filled = BAR_WIDTH * done // max(self._last_iter, 1)
-        shares = "  ".join(
-            f"{row.phase} {units.percent(row.share, 1)}" for row in ledger_rows(total) if row.ms > 0
+    def _draw(self, bar: ProgressBar, record: IterRecord, total: Lap) -> None:
+        speed = 1000 * self._tokens / self._steps_ms if self._steps_ms else None
+        moment = Moment(
+            done=record.iter + 1,
+            last=self._last_iter,
+            spent_ms=total.wall_ms,
+            left_ms=self._left_ms(),
+            loss=record.loss,
+            best_val_loss=self._best_val_loss,
+            tokens_per_s=speed,
+            phases=ledger_rows(total),
         )
-        self._live.update(
-            Group(
-                Text.assemble(("━" * filled, "green"), ("━" * (BAR_WIDTH - filled), "dim")),
-                Text(f"{text}   {done}/{self._last_iter}, {units.duration(left_ms)} left"),
-                Text(f"{units.duration(total.wall_ms)}: {shares}", style="dim"),
-            ),
-            refresh=True,
-        )
+        self._tokens, self._steps_ms = 0, 0.0
+        bar.draw(moment, self._take_unprinted())
+        self._drawn_at = self._now()
 
     def evaluation(self, record: EvalRecord) -> None:
+        if self._best_val_loss is None or record.val_loss < self._best_val_loss:
+            self._best_val_loss = record.val_loss
         self.say(losses_line(record))
         self.say(evaluation_line(record))
 

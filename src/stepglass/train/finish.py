@@ -21,6 +21,7 @@ from stepglass.run_dir.folder import FolderLost
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.loop import loop
 from stepglass.train.memory_errors import naming_memory_errors
+from stepglass.train.pace import time_left_ms
 from stepglass.train.run import NotFinite, Run
 from stepglass.train.training import Training
 
@@ -35,7 +36,11 @@ def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> No
         freeze_collector()
     try:
         with run.clock.phase("log"):
-            run.console.start_progress(run.state.step, run.cfg.max_iters)
+            run.console.start_progress(
+                t.last_step,
+                lambda: time_left_ms(run, t.evals.schedule, t.last_step),
+                run.state.best_val_loss,
+            )
         with naming_memory_errors(run):
             reason = run_loop(t)
             t.iterations.drain()
@@ -156,6 +161,14 @@ def say_summary(run: Run, findings: Findings) -> None:
         run.console.say(f"newest checkpoint: {newest}")
         if state.step < run.cfg.max_iters or state.evaluated_at != state.step:
             run.console.say(f"go on with: {resume_command(run)}")
+        say_what_next(run)
+
+
+def say_what_next(run: Run) -> None:
+    """Name the commands that show what the run has learnt, ready to be copied."""
+    folder = shlex.quote(str(run.run_dir))
+    run.console.say(f"next: stepglass sample {folder}   # text from its best model")
+    run.console.say(f"      stepglass report {folder}   # a page with the loss and the times")
 
 
 # -- failures -----------------------------------------------------------------------------------
@@ -169,11 +182,7 @@ def how_to_go_on(run: Run) -> str:
 
 
 def resume_command(run: Run) -> str:
-    return f"stepglass train {resume_flags(run)}"
-
-
-def resume_flags(run: Run) -> str:
-    return f"--out_dir={shlex.quote(str(run.run_dir))} --init_from=resume"
+    return f"stepglass resume {shlex.quote(str(run.run_dir))}"
 
 
 def folder_lost(t: Training, is_saved: bool) -> TrainingFailed:
@@ -206,7 +215,7 @@ def not_finite(t: Training, found: NotFinite) -> TrainingFailed:
         remedies.append("--dtype=float32")
     if cfg.grad_clip == 0:
         remedies.append("--grad_clip=1.0")
-    again = f"{resume_flags(run)} " if newest else ""
+    again = f"{resume_command(run)} " if newest else ""
     return TrainingFailed(f"{found}; {kept}. Try {again}{' '.join(remedies)}")
 
 

@@ -1,6 +1,7 @@
 """Resuming a run: checks that a checkpoint fits, and restores its state."""
 
 import re
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,8 @@ def check_resumable(
     if snapshot.step >= cfg.max_iters and is_complete and not cfg.eval_only:
         raise ConfigError(
             f"--max_iters={cfg.max_iters}: the run in {cfg.out_dir} has done {snapshot.step} "
-            "updates already; raise it"
+            f"updates already; for more: stepglass resume {shlex.quote(cfg.out_dir)} "
+            f"--max_iters={2 * snapshot.step}"
         )
 
 

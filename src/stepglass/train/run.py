@@ -69,8 +69,12 @@ class Run:
     def iter_ms(self) -> float | None:
         """The mean time of an iteration of this process, without evaluations and start-up. None
         during the first iterations, when the mean is not reliable yet."""
+        return self.mean_iter_ms() if self.state.step - self.first_step >= LOOK_AT else None
+
+    def mean_iter_ms(self) -> float | None:
+        """The same from the first iteration on, for those who can live with a rough number."""
         steps = self.state.step - self.first_step
-        if steps < LOOK_AT:
+        if steps < 1:
             return None
         aside_ns = self.clock.spent_ns("eval") + self.clock.spent_ns("warmup")
         return (self.clock.elapsed_ms() - aside_ns / 1e6) / steps

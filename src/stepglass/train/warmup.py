@@ -15,7 +15,7 @@ from stepglass.checkpoint import tensors
 from stepglass.data.dataset import as_tensors
 from stepglass.errors import TrainingFailed
 from stepglass.hardware import choose
-from stepglass.measure.console_lines import compile_failed_line, compile_line, warm_up_line
+from stepglass.measure.console_lines import compile_failed_line, compile_line, start_up_line
 from stepglass.measure.event_details import CompileFailedEvent, WarmUpEvent
 from stepglass.process import Interrupted
 from stepglass.train.batches import micro_batches
@@ -95,7 +95,7 @@ def warm_up(run: Run, windows: Windows, rehearsal: Rehearsal) -> None:
         compile_ms=compile_ms,
         first_batch_ms=rehearsal.first_batch_ms,
     )
-    run.console.say(warm_up_line(event))
+    run.console.say(start_up_line(event))
     run.event(event)
     say_when_done(run, step_ms)
 

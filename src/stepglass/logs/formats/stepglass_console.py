@@ -53,7 +53,8 @@ class StepglassConsole:
     def read(self, text: str) -> list[Record]:
         text = text[:LONGEST]
         if self._ledger is not None and (found := ledger.ROW.search(text)):
-            return self._row(found["phase"], 1000 * (number(found["s"]) or 0.0))
+            phase, seconds = ledger.phase_called(found["phase"]), number(found["s"]) or 0.0
+            return self._row(phase, 1000 * seconds)
         # The fast test comes first: most lines are iterations, and none of the lines that only we
         # print begins with "iter ".
         if (
@@ -121,7 +122,7 @@ class StepglassConsole:
 
 def _event_record(text: str) -> Record | None:
     """The event of a line, in the form of the run log, or None."""
-    if found := console_lines.WARM_UP.search(text):
+    if found := console_lines.START_UP.search(text):
         times = {name: duration_ms(duration) for name, duration in found.groupdict().items()}
         return _event(WarmUpEvent.from_dict(times), iteration=0)
     if found := console_lines.WAITED.search(text):
