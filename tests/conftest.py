@@ -11,6 +11,7 @@ import torch
 from playwright.sync_api import Browser
 
 from browser import chromium
+from helpers import trouble_with_tmpdir
 from kept_runs import KeptRuns
 from processes import ForkServer
 
@@ -53,6 +54,12 @@ SLOW_FILES = {
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
 # of a great many lines.
 LONG_FILES = {"checkpoint/test_crash.py", "logs/test_long_logs.py", "train/test_kill.py"}
+
+
+def pytest_configure() -> None:
+    trouble = trouble_with_tmpdir()
+    if trouble:
+        pytest.exit(trouble, returncode=2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

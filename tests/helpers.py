@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,19 @@ TINY = {
     "learning_rate": 1e-2,
     "min_lr": 1e-3,
 }
+
+
+def trouble_with_tmpdir() -> str | None:
+    """Why the tests cannot begin. Python goes to another folder if TMPDIR cannot be used, but the
+    programs that tests start do not, and fail in the middle."""
+    folder = os.environ.get("TMPDIR", "")
+    try:
+        with tempfile.TemporaryFile(dir=folder or None):
+            return None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "unset it, or set it to another folder"
+        return f"error: TMPDIR={folder}: cannot be written to: {reason}; {remedy}"
 
 
 class FakeTime:

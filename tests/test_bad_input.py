@@ -297,7 +297,7 @@ def test_device_that_is_not_there_is_refused(capsys):  # 39
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["trian"], "unknown command 'trian'; expected one of prepare, train, sample"),
+        (["xyzzy"], "unknown command 'xyzzy'; expected one of prepare, train, resume"),
         (["prepare"], "expected the name of a data set or a text file"),
         (["prepare", "text.txt", "--tokenizer=word"], "tokenizer expects char or bpe or gpt2"),
         (["prepare", "text.txt", "--val_fraction=1"], "val_fraction must be at most 0.9, found 1"),

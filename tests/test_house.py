@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import stepglass
+from helpers import trouble_with_tmpdir
 
 PACKAGE = Path(stepglass.__file__).parent
 TESTS = Path(__file__).parent
@@ -201,6 +202,17 @@ def test_what_is_at_a_limit_keeps_the_rule():
 def test_no_test_imports_another():
     breaches = imports_of_tests(read(TESTS, "*.py"))
     assert not breaches, "\n".join(breaches)
+
+
+def test_a_temporary_folder_that_cannot_be_used_is_one_line(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    for folder in ("/proc", str(tmp_path / "file"), str(tmp_path / "nothing")):
+        monkeypatch.setenv("TMPDIR", folder)
+        trouble = trouble_with_tmpdir()
+        assert trouble.startswith(f"error: TMPDIR={folder}: cannot be written to: ")
+        assert "\n" not in trouble
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert trouble_with_tmpdir() is None
 
 
 @pytest.mark.parametrize("line", ["from test_resume import losses", "import train.test_resume"])
