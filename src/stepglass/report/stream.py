@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from stepglass.explain.iteration_times import times_of
 from stepglass.explain.render.output import rounded
+from stepglass.explain.resumed import is_resumed
 from stepglass.explain.spent import phases_of_excess
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike, Timing
@@ -143,17 +144,6 @@ def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
     if name in ("iter", "line"):
         return name == "iter" or has_lines
     return name in DRAWN and bool(np.isfinite(column).any())
-
-
-def is_resumed(log: Log, number: int) -> bool:
-    """Does a segment continue the previous one, instead of starting from the beginning?"""
-    if number == 0:
-        return False
-    segment, before = log.segments[number], log.segments[number - 1]
-    stated = segment.facts.get("init_from") or segment.setting("init_from")
-    if stated is not None:
-        return bool(stated == "resume")
-    return (segment.first_iter or 0) > (before.first_iter or 0)
 
 
 def sample_of(event: Event) -> list[Any] | None:
