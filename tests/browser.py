@@ -29,6 +29,13 @@ FLAGS = [
 LOST = "ERR_CONNECTION|ERR_INCOMPLETE"  # what Chromium calls a server that went away
 # A tab takes a second and a half of processor time to open, another page in it half a second.
 TABS: "WeakKeyDictionary[Browser, Page]" = WeakKeyDictionary()
+# How many pixels of a canvas are drawn on.
+INK = """(canvas) => {
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    let drawn = 0;
+    for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
+    return drawn;
+}"""
 SCREENSHOTS = Path(__file__).parents[1] / "artifacts" / "screenshots"
 
 
@@ -161,13 +168,4 @@ def ink(page: Page, chart: str) -> int:
         settle(page)
         if not page.evaluate(f"charts.{chart}.isDue"):
             break
-    return page.evaluate(
-        f"""(() => {{
-            const canvas = charts.{chart}.canvas;
-            const pen = canvas.getContext("2d");
-            const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
-            let drawn = 0;
-            for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
-            return drawn;
-        }})()"""
-    )
+    return page.evaluate(f"({INK})(charts.{chart}.canvas)")

@@ -113,6 +113,9 @@ def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(br
         until(lambda: "running" in health(page), "the state")
         drag(page, "time", 98, 102)  # a stall nearby would be shown instead
         assert "slow because of: evaluations" in hover(page, "time", 100)
+        page.evaluate("follower.lost(follower.source)")  # a hiccup
+        assert connection(page) == "live"
+        assert page.evaluate("follower.found(), follower.lostTimer") is None
         server.kill()
         server.wait()
         until(lambda: connection(page).startswith("no connection"), "a loss")
@@ -150,11 +153,28 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
                   "wall_ms": 5.0, "phases": {"data": 5.0}, "mfu": None}  # fmt: skip
         Path("runs", name, "run.jsonl").write_text(json.dumps(record) + "\n")
     with process("watch", "runs") as server, open_page(browser, address_of(server)) as page:
-        assert page.locator("tbody th").all_inner_texts() == ["<b>", "a"]
-        assert "killed, " in page.locator("tbody td").first.inner_text()
+        names = page.locator("tbody th")
+        assert names.all_inner_texts() == ["<b>", "a"]
+        assert page.locator("tbody tr").first.inner_text().split("\t")[2] == "killed"
+        page.get_by_role("checkbox", name="a", exact=True).check()
         Path("runs/c").mkdir()
         Path("runs/c/run.jsonl").write_text("")
-        until(lambda: page.locator("tbody th").count() == 3, "the new run")
+        until(lambda: names.count() == 3, "the new run")
+        page.get_by_role("button", name="run", exact=True).dblclick()
+        assert names.all_inner_texts() == ["c", "a", "<b>"]
+        page.get_by_role("button", name="loss now").click()
+        assert names.all_inner_texts() == ["a", "<b>", "c"]  # what is not known comes last
+        assert page.get_by_role("link", name="compare").count() == 0
+        page.get_by_role("checkbox", name="<b>").check()
+        keep_screenshot(page, "folder")
+        page.get_by_role("link", name="compare 2 runs").click()
+        page.wait_for_selector("body[data-ready]")
+        until(lambda: rows(page) == 2, "the rows of both")
+        until(lambda: "is the best run" in page.locator("#compare").inner_text(), "the winner")
+        assert page.locator("#legend").inner_text().split("\n") == ["<b>", "a"]
+        assert "iter 3" in hover(page, "loss", 3)
+        page.get_by_role("link", name="Runs").click()
+        page.wait_for_selector("tbody th")
         page.get_by_role("link", name="<b>").click()
         page.wait_for_url("**/run/*")
         page.wait_for_selector("body[data-ready]")
@@ -174,7 +194,8 @@ def test_train_watch_prints_an_address_that_shows_the_run(browser, training):
         rest, _ = trainer.communicate()
         assert trainer.returncode == 0
         assert "stepglass watch out" in rest
-        until(lambda: "no connection" in connection(page), "the end")
+        until(lambda: connection(page).startswith("ended"), "the end")
+        assert "stopped by a signal" in health(page)
 
 
 LONG = 60_000  # iterations: about twice as many as a page gets at first

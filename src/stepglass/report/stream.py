@@ -134,7 +134,11 @@ def save_row(done: Save) -> list[Any]:
 def samples_of(events: list[Event]) -> list[list[Any]]:
     """Sample texts of the model, if the run logs them."""
     samples = [[event.line, *said] for event in events if (said := sample_of(event)) is not None]
-    return samples[-MOST_SAMPLES:]
+    if len(samples) <= MOST_SAMPLES:
+        return samples
+    # At equal distances, with the first and the last: they show how the model learns.
+    places = np.linspace(0, len(samples) - 1, MOST_SAMPLES).round().astype(int)
+    return [samples[place] for place in places]
 
 
 def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:

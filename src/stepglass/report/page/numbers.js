@@ -60,6 +60,14 @@ function compact(value, digits) {
   return number(value, 0, options).replace(" ", NBSP);
 }
 
+// A number of floating-point operations.
+function flops(value) {
+  const units = ["", "k", "M", "G", "T", "P", "E", "Z"];
+  let place = 0;
+  while (Math.abs(value) >= 1000 && place < units.length - 1) { value /= 1000; place += 1; }
+  return tick(value, `${units[place]}FLOP`);
+}
+
 // A duration in a suitable unit.
 function duration(ms) {
   if (!Number.isFinite(ms)) return say("page-unknown");
