@@ -32,7 +32,8 @@ def test_a_comparison_leads_with_the_winner_and_lists_what_differs(browser):
         page.get_by_role("button", name="learning_rate").click()
         assert names(page) == [*"edcba"]
         assert page.locator("#legend").inner_text().split("\n") == [*"abcde"]
-        assert page.locator("figure .legend", has_text="a\n").count() == 0  # one legend for all
+        entries = page.locator("figure .legend span").all_inner_texts()
+        assert not set(entries) & {*"abcde"}  # one legend for all
         said = hover(page, "loss", 20)
         assert "a · iter 20" in said
         assert "b · iter 20" in said
@@ -56,7 +57,9 @@ def test_what_is_found_in_all_runs_is_said_once(browser):
 def test_a_comparison_fits_a_phone_and_a_screen(browser, width, scheme):
     with open_page(browser, five_runs(), width=width, scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        wide = "[...document.querySelectorAll('.scroll')].some((e) => e.scrollWidth > e.clientWidth)"
+        wide = (
+            "[...document.querySelectorAll('.scroll')].some((e) => e.scrollWidth > e.clientWidth)"
+        )
         assert page.evaluate(wide) == (width == 390)
         page.locator("#axis").select_option("tokens")
         settle(page)
@@ -80,7 +83,7 @@ def test_losses_of_different_data_have_no_winner_unless_they_are_in_bits_per_byt
     own_run(name="a", dataset="x", bytes_per_token=4.0, shift=1.0)
     own_run(name="b", dataset="y", bytes_per_token=1.0)
     with open_page(browser, report("a", "b")) as page:
-        assert "a is the best run: 1.1310 bits per byte" in page.locator(".winner").inner_text()
+        assert "a is the best run: 1.1308 bits per byte" in page.locator(".winner").inner_text()
     own_run(name="b", dataset="y")
     with open_page(browser, report("a", "b")) as page:
         assert "cannot be compared" in page.locator(".winner").inner_text()

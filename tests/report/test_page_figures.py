@@ -1,4 +1,4 @@
-"""What the page of a run says first, and what of it can be taken away: figures, axes, samples, CSV."""
+"""What the page of a run says first, and what can be taken away: figures, axes, samples, CSV."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def test_the_headline_has_the_figures_of_the_run(browser):
             "loss now": f"{2 + math.exp(-59 / 20):.4f} iter 59",
             "best validation loss": f"{best:.4f} iter 40",
             "bits per byte": f"{best / math.log(2) / 2:.4f} iter 40",
-            "tokens per second": "902",
+            "tokens per second": "901",
             "time per step": "35.50 ms",
             "parameters": "1,000",
         }
@@ -108,7 +108,9 @@ def test_a_resumed_run_is_one_curve_on_every_axis(browser):
         assert figures(page)["loss now"].endswith("iter 59")
         befores = page.evaluate("lossChart.lines(view).map((line) => line.before?.x ?? null)")
         assert befores.count(29) == 2  # the raw and the smoothed curve go on after iteration 29
-        smooth = page.evaluate("view.runs[0].segments.map((s) => s.smoothed(0.9)[s.number ? 0 : 29])")
+        smooth = page.evaluate(
+            "view.runs[0].segments.map((s) => s.smoothed(0.9)[s.number ? 0 : 29])"
+        )
         assert smooth[0] == pytest.approx(smooth[1], rel=0.02)  # not begun anew
         assert page.evaluate("view.runs[0].best.iter") == 20
         ends = {}

@@ -152,7 +152,10 @@ def test_steps_alone_are_left_out_of_the_shares_and_the_total_times_of_several_r
         names = page.locator("#compare thead").first.inner_text().split("\t")
         place = [name.strip() for name in names].index("total time")
         rows = page.locator("#compare tbody tr").all()
-        total = {row.locator("th").inner_text(): row.locator("td").nth(place - 1).inner_text() for row in rows}
+        total = {
+            row.locator("th").inner_text(): row.locator("td").nth(place - 1).inner_text()
+            for row in rows
+        }
         assert total == {"a": "2.26\u00a0s", "b.log": "n/a"}
 
 

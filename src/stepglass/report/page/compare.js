@@ -37,7 +37,7 @@ function outcomesOf(run) {
     ["bits", bits, loss],
     ["loss", last?.loss, loss],
     ["iters", iter(last?.iter), named],
-    ["tokens", part?.tok_s, large],
+    ["tokens", part?.tok_s, speed],
     ["normal", part?.normal_ms, duration],
     ["wall", wallOf(run), (ms) => elapsed(ms / 1000)],
     ["mfu", mfu, (value) => percent(value, 2)],

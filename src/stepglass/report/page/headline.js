@@ -7,7 +7,9 @@ function lastLoss(run) {
     const values = segment.column("loss");
     const row = values ? segment.count - 1 : -1;
     if (row < 0) continue;
-    return { iter: segment.column("iter")[row], loss: values[row] };
+    const [iter, part] = [segment.column("iter")[row], run.part(segment)];
+    // A file keeps five digits of a row; the story has all.
+    return { iter, loss: part?.last_iter === iter ? part.last_loss ?? NaN : values[row] };
   }
   return null;
 }
@@ -38,7 +40,7 @@ function figuresOf(run) {
     last && ["loss", last.loss, loss, at(last.iter)],
     best && !part?.is_bits_per_byte && ["best", best.val, loss, at(best.iter)],
     ["bits", bits, loss, best && bits ? at(best.iter) : ""],
-    ["tokens", part?.tok_s, large],
+    ["tokens", part?.tok_s, speed],
     ["step", part?.normal_ms, duration],
     ["parameters", part?.parameters, large],
     ["left", state.name === "running" ? state.left_ms : null, (ms) => elapsed(ms / 1000)],

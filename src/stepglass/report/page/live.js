@@ -3,7 +3,7 @@
 const REDRAW_MS = 500; // not more often, because training may use the same machine
 const MOST_ROWS = 200_000; // a page with more rows requests the overview again
 const AHEAD_MS = 30_000; // charts that nobody looks at are redrawn this often
-const GRACE_MS = 4000; // a connection that is back by then was not lost
+const GRACE_MS = 2500; // a connection that is back by then was not lost
 const ENDED_RETRY_MS = 10_000; // after the end of a run, which may be resumed
 
 class Follower {

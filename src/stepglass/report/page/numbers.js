@@ -55,6 +55,9 @@ function large(value) {
   return compact(value, { maximumFractionDigits: 2 });
 }
 
+// Tokens per second: no decimals where they are noise.
+const speed = (value) => large(value >= 100 ? Math.round(value) : value);
+
 function compact(value, digits) {
   const options = { minimumFractionDigits: 0, notation: "compact", ...digits };
   return number(value, 0, options).replace(" ", NBSP);

@@ -9,7 +9,7 @@ const LIST_COLUMNS = [
   ["page-figure-best", (run) => run.best_val_loss, (run) => loss(run.best_val_loss)],
   ["page-figure-loss", (run) => run.loss, (run) => loss(run.loss)],
   ["page-iterations-done", (run) => run.step, (run) => progressText(run) ?? say("page-unknown")],
-  ["page-figure-tokens", (run) => run.tok_s, (run) => (run.tok_s === null ? say("page-unknown") : large(run.tok_s))],
+  ["page-figure-tokens", (run) => run.tok_s, (run) => (run.tok_s === null ? say("page-unknown") : speed(run.tok_s))],
   ["page-changed", (run) => (run.changed === null ? null : -run.changed), (run) => ago(run.changed)],
 ];
 
