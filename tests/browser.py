@@ -129,6 +129,18 @@ def keep_screenshot(page: Page, name: str) -> None:
     page.set_viewport_size(size)
 
 
+def keep_screenshots(page: Page, name: str) -> None:
+    """The page on a screen and on a phone, in light and dark. It must not be wider than those."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (int(paper[4:].split(",")[0]) < 128) == (scheme == "dark")
+            keep_screenshot(page, f"{name}-{width}-{scheme}")
+
+
 def settle(page: Page) -> None:
     """Let the page draw what it has been asked to."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import drag, hover, ink, keep_screenshot, open_page, settle
+from browser import drag, hover, ink, keep_screenshot, keep_screenshots, open_page, settle
 from helpers import command, prepare_tiny, tiny_args
 from processes import Forked
 
@@ -166,7 +166,8 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
         assert names.all_inner_texts() == ["<b>", "a", "c"]  # what is not known comes last
         assert page.get_by_role("link", name="compare").count() == 0
         page.get_by_role("checkbox", name="<b>").check()
-        keep_screenshot(page, "folder")
+        keep_screenshots(page, "folder")
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_role("link", name="compare 2 runs").click()
         page.wait_for_selector("body[data-ready]")
         until(lambda: rows(page) == 2, "the rows of both")

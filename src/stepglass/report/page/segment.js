@@ -80,8 +80,10 @@ class Segment {
     if (axis === "iter") return this.column("iter");
     if (axis === "time") return this.elapsed.data;
     return this.derive(`x ${axis}`, () => {
-      const iters = this.column("iter");
-      return Float64Array.from({ length: this.count }, (_, row) => this.xAt(iters[row], axis));
+      const [iters, first, { per, start }] = [this.column("iter"), this.firstIter, this.scaleOf(axis)];
+      const result = new Float64Array(this.count);
+      for (let row = 0; row < this.count; row += 1) result[row] = start + (iters[row] - first) * per;
+      return result;
     });
   }
 
@@ -92,10 +94,16 @@ class Segment {
       const row = lowerBound(this.column("iter"), this.count, iter);
       return this.elapsed.data[Math.min(row, this.count - 1)];
     }
-    const [first, { before }] = [this.firstIter, this];
-    const [per, start] = this.derive(`scale ${axis}`, () =>
-      [this.perIter(axis), before ? before.xAt(first, axis) : first * this.perIter(axis)]);
-    return start + (iter - first) * per;
+    const { per, start } = this.scaleOf(axis);
+    return start + (iter - this.firstIter) * per;
+  }
+
+  // Where the first iteration is on an axis of tokens or FLOPs, and what each adds.
+  scaleOf(axis) {
+    return this.derive(`scale ${axis}`, () => {
+      const [per, { before, firstIter }] = [this.perIter(axis), this];
+      return { per, start: before ? before.xAt(firstIter, axis) : firstIter * per };
+    });
   }
 
   // The smoothed loss. For new rows it is continued, not computed again.
