@@ -4,13 +4,15 @@ const FEW_SETTINGS = 4; // that differ: they are columns beside the losses, more
 const OPEN_SETTINGS = 8; // a longer table would push the curves off the screen
 const MOST_SETTINGS = 40;
 
-// What runs are ranked by, and null if their losses are not of the same data.
+// What runs are ranked by, and null if their losses may not be of the same data.
 function rankedBy(runs) {
   const all = (pick) => runs.every((run) => Number.isFinite(pick(run)));
   if (all((run) => bitsPerByte(run, run.best))) return "bits";
   const kinds = (key) => new Set(runs.map((run) => run.story.config[key]).filter((value) => value !== undefined));
   const sizes = new Set(runs.map((run) => run.story.parts.at(-1)?.vocab_size).filter(Boolean));
   if (kinds("dataset").size > 1 || sizes.size > 1) return null;
+  const areAlike = new Set(runs.map((run) => run.story.format)).size === 1;
+  if (!areAlike && !runs.every((run) => "dataset" in run.story.config)) return null;
   return runs.some((run) => run.best) ? "best" : "loss";
 }
 
