@@ -29,6 +29,13 @@ FLAGS = [
 LOST = "ERR_CONNECTION|ERR_INCOMPLETE"  # what Chromium calls a server that went away
 # A tab takes a second and a half of processor time to open, another page in it half a second.
 TABS: "WeakKeyDictionary[Browser, Page]" = WeakKeyDictionary()
+# How many pixels of a canvas are drawn on.
+INK = """(canvas) => {
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    let drawn = 0;
+    for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
+    return drawn;
+}"""
 SCREENSHOTS = Path(__file__).parents[1] / "artifacts" / "screenshots"
 
 
@@ -122,6 +129,18 @@ def keep_screenshot(page: Page, name: str) -> None:
     page.set_viewport_size(size)
 
 
+def keep_screenshots(page: Page, name: str) -> None:
+    """The page on a screen and on a phone, in light and dark. It must not be wider than those."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (int(paper[4:].split(",")[0]) < 128) == (scheme == "dark")
+            keep_screenshot(page, f"{name}-{width}-{scheme}")
+
+
 def settle(page: Page) -> None:
     """Let the page draw what it has been asked to."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))")
@@ -161,13 +180,4 @@ def ink(page: Page, chart: str) -> int:
         settle(page)
         if not page.evaluate(f"charts.{chart}.isDue"):
             break
-    return page.evaluate(
-        f"""(() => {{
-            const canvas = charts.{chart}.canvas;
-            const pen = canvas.getContext("2d");
-            const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
-            let drawn = 0;
-            for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
-            return drawn;
-        }})()"""
-    )
+    return page.evaluate(f"({INK})(charts.{chart}.canvas)")

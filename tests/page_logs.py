@@ -22,8 +22,14 @@ def nanogpt_log(**changes) -> Run:
     return run
 
 
-def own_run(num_iters: int = 60, name: str = "out", **changes) -> None:
-    """A run log as the trainer writes it, from phases that we know."""
+def own_run(
+    num_iters: int = 60,
+    name: str = "out",
+    shift: float = 0.0,
+    bytes_per_token: float | None = None,
+    **changes,
+) -> None:
+    """A run log as the trainer writes it, from phases that we know. `shift` is added to losses."""
     Path(name).mkdir(exist_ok=True)
     lines = [
         {
@@ -36,6 +42,7 @@ def own_run(num_iters: int = 60, name: str = "out", **changes) -> None:
             "peak_flops": 1e11,
             "peak_source": "100 GFLOP/s, measured here",
             "tokens_per_iter": 32,
+            "data": {"val_bytes_per_token": bytes_per_token},
             "replicas": 7,
         }
     ]
@@ -44,12 +51,14 @@ def own_run(num_iters: int = 60, name: str = "out", **changes) -> None:
         phases = {"data": 0.5, "forward_backward": 30.0 + i % 3, "optimizer": 4.0, "other": 0.1}
         if i % 20 == 0:
             phases |= {"eval": 30.0, "checkpoint": 12.0}
-            val = 2 + math.exp(-i / 20)
+            val = shift + 2 + math.exp(-i / 20)
             lines.append({"kind": "eval", "iter": i, "wall_ms": 30.0, "train_loss": val - 0.1,
                           "val_loss": val, "val_se": 0.02, "windows": 10})  # fmt: skip
+            lines.append({"kind": "event", "name": "sample", "iter": i,
+                          "detail": {"text": f"<b>sample {i}</b>"}})  # fmt: skip
         for name_, ms in phases.items():
             total[name_] = total.get(name_, 0.0) + ms
-        lines.append({"kind": "iter", "iter": i, "loss": 2 + math.exp(-i / 20), "lr": 1e-3,
+        lines.append({"kind": "iter", "iter": i, "loss": shift + 2 + math.exp(-i / 20), "lr": 1e-3,
                       "grad_norm": 1.0, "tokens": 32, "wall_ms": sum(phases.values()),
                       "phases": phases, "mfu": 0.5, "memory_bytes": 1e9})  # fmt: skip
     wall = sum(total.values())

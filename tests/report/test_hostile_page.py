@@ -45,7 +45,8 @@ def test_hostile_names_settings_samples_and_log_lines_are_text(browser):
             {"kind": "event", "name": "sample", "iter": number, "detail": {"text": text}}
         )
         records.append({"kind": "event", "name": text, "iter": number, "detail": {"message": text}})
-    records[2]["phases"] |= {text: 1.0 for text in HOSTILE}
+    first = next(record for record in records if record["kind"] == "iter")
+    first["phases"] |= {text: 1.0 for text in HOSTILE}
     folder = Path("<img src=x onerror=alert(1)>")
     folder.mkdir()
     (folder / "run.jsonl").write_bytes(b"".join(map(run_log.encode, records)))

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from browser import drag, hover, ink, keep_screenshot, open_page, settle
+from browser import (
+    INK,
+    SCREENSHOTS,
+    drag,
+    hover,
+    ink,
+    keep_screenshot,
+    keep_screenshots,
+    open_page,
+    settle,
+)
 from helpers import prepare_tiny, train_tiny
 from page_logs import nanogpt_log, own_run, report
 from stepglass.explain.render.languages import LANGUAGES
@@ -53,12 +63,13 @@ def test_a_run_of_ours_becomes_a_page_with_every_curve_it_has(browser):
         keep_screenshot(page, "run")
 
 
-def test_a_chart_is_drawn_when_it_is_looked_at_and_its_words_are_there_before(browser):
+def test_charts_below_the_fold_are_drawn_before_anybody_scrolls_there(browser):
     own_run()
     with open_page(browser, report("out"), height=500) as page:
-        assert page.evaluate("[charts.loss.drawn, charts.mfu.drawn].map(Boolean)") == [True, False]
+        page.wait_for_function("view.charts.every((chart) => !chart.isDue)")
+        assert page.evaluate("[charts.loss.isSeen, charts.memory.isSeen]") == [True, False]
+        assert page.evaluate(f"({INK})(charts.memory.canvas)") > 500
         assert "100 GFLOP/s, measured here" in page.locator("#chart-mfu").inner_text()
-        assert ink(page, "mfu") > 500  # which scrolls there
 
 
 def test_a_real_training_becomes_a_page(browser):
@@ -262,39 +273,35 @@ def test_the_page_opens_in_the_readers_language_unless_told_otherwise(browser):
         assert "32,97\u00a0ms" in page.locator("#chart-time .caption").inner_text()
 
 
-def test_runs_are_laid_over_each_other_and_their_differences_listed(browser):
-    own_run(name="a", learning_rate=0.001)
-    own_run(name="b", learning_rate=0.002, num_iters=40)
-    with open_page(browser, report("a", "b")) as page:
-        table = page.locator("#compare").inner_text()
-        assert "learning_rate" in table
-        assert "0.001" in table
-        assert "0.002" in table
-        assert "batch_size" not in table
-        assert page.locator("#ledger .bar").count() == 2
-        said = hover(page, "loss", 20)
-        assert "a · iter 20" in said
-        assert "b · iter 20" in said
-        keep_screenshot(page, "compared")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark"), (2400, "light")])
-def test_the_page_fits_a_phone_and_a_wide_screen_in_light_and_dark(browser, width, scheme):
+def test_the_page_fits_a_phone_and_a_wide_screen_in_light_and_dark(browser):
     own_run()
-    with open_page(browser, report("out"), width=width, scheme=scheme) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (int(paper[4:].split(",")[0]) < 128) == (scheme == "dark")
-        keep_screenshot(page, f"run-{width}-{scheme}")
+    with open_page(browser, report("out"), may_be_used=False) as page:
+        keep_screenshots(page, "run")
+        page.set_viewport_size({"width": 2400, "height": 900})
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 2400
 
 
-def test_paper_gets_the_charts_and_not_the_buttons(browser):
+def test_paper_gets_all_charts_in_light_colours_and_not_the_buttons(browser):
     own_run()
-    with open_page(browser, report("out"), scheme="dark") as page:
+    with open_page(browser, report("out"), scheme="dark", height=500) as page:
+        page.evaluate("""(() => {
+            globalThis.seen = [];
+            addEventListener("beforeprint", () => {
+                const paper = getComputedStyle(document.body);
+                seen.push(charts.loss.width, charts.memory.canvas.width, paper.colorScheme);
+            });
+        })()""")
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        assert page.pdf(path=SCREENSHOTS / "run.pdf")[:5] == b"%PDF-"
+        width, pixels, scheme = page.evaluate("seen")
+        assert 600 < width < 720  # as wide as paper, not as the window
+        assert pixels == 2 * width  # sharp enough for paper
+        assert scheme == "light"
         page.emulate_media(media="print")
-        assert not page.locator("#toolbar").is_visible()
-        assert page.pdf()[:5] == b"%PDF-"
-        assert ink(page, "memory") > 500
+        assert not page.locator("#axis").is_visible()
+        style = "getComputedStyle(document.documentElement).printColorAdjust"
+        assert page.evaluate(style) == "exact"
 
 
 def test_a_resumed_run_shows_what_stands_and_not_what_was_undone(browser):

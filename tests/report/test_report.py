@@ -13,6 +13,7 @@ from nanogpt_run import Run
 from page_data import encoded, iteration, plain_numbers, read_drawn
 from stepglass.cli import main
 from stepglass.explain.render.languages import LANGUAGES
+from stepglass.explain.resumed import is_resumed
 from stepglass.explain.study import study
 from stepglass.logs import detect
 from stepglass.logs.bulk import run_log_lines
@@ -105,8 +106,8 @@ def test_a_run_that_begins_anew_in_the_same_log_does_not_go_on_with_the_one_befo
         return "".join(f"iter {n}: loss {loss}, time 30.00ms\n" for n in range(start, start + 60))
 
     anew = read_drawn((lines(first, 2.0) + lines(first, 2.5)).encode())
-    assert [stream.is_resumed(anew, number) for number in range(2)] == [False, False]
-    assert stream.is_resumed(read_drawn((lines(first, 2.0) + lines(first + 30, 2.5)).encode()), 1)
+    assert [is_resumed(anew, number) for number in range(2)] == [False, False]
+    assert is_resumed(read_drawn((lines(first, 2.0) + lines(first + 30, 2.5)).encode()), 1)
 
 
 def test_a_log_that_names_many_phases_does_not_fill_the_memory():
@@ -250,7 +251,8 @@ def test_every_word_the_script_asks_for_is_in_the_catalogue():
 
 def test_no_sentence_of_the_page_is_left_unsaid():
     script = "\n".join(page.page_file(name) for name in page.script_names())
-    built = ("page-chart-", "page-level-", "page-state-", "page-outcome-", "page-peak-")
+    kinds = ("chart", "level", "state", "outcome", "peak", "figure", "winner", "axis")
+    built = tuple(f"page-{kind}-" for kind in kinds)
     for key in page.spoken("en"):
         if key.startswith("page-") and not key.startswith(built):
             assert f'"{key}"' in script, key

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from browser import drag, hover, ink, keep_screenshot, open_page, settle
+from browser import drag, hover, ink, keep_screenshot, keep_screenshots, open_page, settle
 from helpers import command, prepare_tiny, tiny_args
 from processes import Forked
 
@@ -113,6 +113,9 @@ def test_points_arrive_while_training_goes_on_and_after_the_server_was_killed(br
         until(lambda: "running" in health(page), "the state")
         drag(page, "time", 98, 102)  # a stall nearby would be shown instead
         assert "slow because of: evaluations" in hover(page, "time", 100)
+        page.evaluate("follower.lost(follower.source)")  # a hiccup
+        assert connection(page) == "live"
+        assert page.evaluate("follower.found(), follower.lostTimer") is None
         server.kill()
         server.wait()
         until(lambda: connection(page).startswith("no connection"), "a loss")
@@ -150,11 +153,29 @@ def test_a_folder_of_runs_is_listed_and_a_new_run_appears(browser):
                   "wall_ms": 5.0, "phases": {"data": 5.0}, "mfu": None}  # fmt: skip
         Path("runs", name, "run.jsonl").write_text(json.dumps(record) + "\n")
     with process("watch", "runs") as server, open_page(browser, address_of(server)) as page:
-        assert page.locator("tbody th").all_inner_texts() == ["<b>", "a"]
-        assert "killed, " in page.locator("tbody td").first.inner_text()
+        names = page.locator("tbody th")
+        assert names.all_inner_texts() == ["<b>", "a"]
+        assert page.locator("tbody tr").first.inner_text().split("\t")[2] == "killed"
+        page.get_by_role("checkbox", name="a", exact=True).check()
         Path("runs/c").mkdir()
         Path("runs/c/run.jsonl").write_text("")
-        until(lambda: page.locator("tbody th").count() == 3, "the new run")
+        until(lambda: names.count() == 3, "the new run")
+        page.get_by_role("button", name="run", exact=True).dblclick()
+        assert names.all_inner_texts() == ["c", "a", "<b>"]
+        page.get_by_role("button", name="loss now").click()
+        assert names.all_inner_texts() == ["<b>", "a", "c"]  # what is not known comes last
+        assert page.get_by_role("link", name="compare").count() == 0
+        page.get_by_role("checkbox", name="<b>").check()
+        keep_screenshots(page, "folder")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.get_by_role("link", name="compare 2 runs").click()
+        page.wait_for_selector("body[data-ready]")
+        until(lambda: rows(page) == 2, "the rows of both")
+        until(lambda: "is the best run" in page.locator("#compare").inner_text(), "the winner")
+        assert page.locator("#legend").inner_text().split("\n") == ["<b>", "a"]
+        assert "iter 3" in hover(page, "loss", 3)
+        page.get_by_role("link", name="Runs").click()
+        page.wait_for_selector("tbody th")
         page.get_by_role("link", name="<b>").click()
         page.wait_for_url("**/run/*")
         page.wait_for_selector("body[data-ready]")
@@ -174,7 +195,8 @@ def test_train_watch_prints_an_address_that_shows_the_run(browser, training):
         rest, _ = trainer.communicate()
         assert trainer.returncode == 0
         assert "stepglass watch out" in rest
-        until(lambda: "no connection" in connection(page), "the end")
+        until(lambda: connection(page).startswith("ended"), "the end")
+        assert "stopped by a signal" in health(page)
 
 
 LONG = 60_000  # iterations: about twice as many as a page gets at first
@@ -203,7 +225,8 @@ def test_zooming_into_a_long_run_fetches_every_iteration_of_that_part(browser):
     with process("watch", "out") as server, open_page(browser, address_of(server)) as page:
         until(lambda: page.evaluate("view.runs[0].numPrinted") == LONG, "the whole run")
         assert rows(page) < 40_000
-        assert "Zoom in to see each" in page.locator("#thinned").inner_text()
+        thinned = page.locator("#thinned")
+        until(lambda: "Zoom in to see each" in thinned.inner_text(), "the note")
         wall_s = page.evaluate("view.runs[0].segments[0].total")
         assert wall_s == pytest.approx(sum(20.25 + n % 7 for n in range(LONG)) / 1000, rel=1e-4)
         assert "9.5000" in hover(page, "loss", SPIKE)  # a single iteration in sixty thousand

@@ -19,11 +19,14 @@ def listed(live: Live) -> list[dict[str, Any]]:
 
 def test_a_single_run_is_listed_under_0_even_before_it_exists(live):
     entry = {"id": 0, "name": "out", "state": "unknown"}
-    unknown = {"step": None, "max_iters": None, "best_val_loss": None}
-    assert listed(live) == [entry | unknown]
-    write_run("out", {"kind": "iter", "iter": 399}, {"kind": "eval", "iter": 400}, max_iters=2000)
+    keys = ("step", "max_iters", "best_val_loss", "loss", "tok_s", "changed")
+    assert listed(live) == [entry | dict.fromkeys(keys)]
+    newest = {"kind": "iter", "iter": 399, "loss": 2.0, "tokens": 30,
+              "phases": {"forward_backward": 8.0, "optimizer": 2.0, "eval": 500.0}}  # fmt: skip
+    write_run("out", newest, {"kind": "eval", "iter": 400}, max_iters=2000)
     Path("out/best.json").write_text('{"dir": "step-00000400-000001", "val_loss": 1.9}')
-    known = {"step": 400, "max_iters": 2000, "best_val_loss": 1.9}
+    known = {"step": 400, "max_iters": 2000, "best_val_loss": 1.9, "loss": 2.0, "tok_s": 3000.0}
+    known["changed"] = Path("out/run.jsonl").stat().st_mtime
     run_lock = open_run(Path("out"))
     assert listed(live) == [entry | known | {"state": "running"}]
     run_lock.close()
@@ -84,6 +87,31 @@ def test_runs_that_nobody_looks_at_are_dropped_when_there_are_many(monkeypatch):
                     stream.events(3)
             live.runs[Path("runs/a")].lines.append(b'{"n":3}')
             assert kept.events(1)[0]["id"] == "3"
+
+
+def test_runs_are_compared_in_one_stream_that_goes_on_where_it_stopped():
+    for name in "ab":
+        write_run(f"runs/{name}")
+    with Live(folder=Path("runs"), is_run=False) as live:
+        assert live.ask("/compare/0/1").body == PAGE
+        with live.stream("/compare/0/1/events") as stream:
+            events = stream.events(6)
+            assert {event["event"] for event in events} == {"row-0", "row-1"}
+            assert events[-1]["id"] == "2,2"
+        live.runs[Path("runs/b")].lines.append(b'{"n":3}')
+        with live.stream("/compare/0/1/events?after=2,2") as stream:
+            (event,) = stream.events(1)
+            assert (event["event"], event["id"], event["data"]) == ("row-1", "2,3", '{"n":3}')
+
+
+@pytest.mark.parametrize("runs", ["0", "0/0", "0/7", "0/x", "0/1/events/x", "/".join("012345678")])
+def test_what_cannot_be_compared_is_not_found(runs):
+    for name in "abcdefghi":
+        write_run(f"runs/{name}")
+    numbers = runs if runs != "0/7" else "0/77"
+    with Live(folder=Path("runs"), is_run=False) as live:
+        assert live.ask(f"/compare/{numbers}").status == 404
+        assert live.ask(f"/compare/{numbers}/events").status == 404
 
 
 def test_watching_writes_nothing():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepglass.explain.iteration_times import log_interval
+from stepglass.explain.remeasured_peak import last_peak_tflops, mfu_column, work_of
 from stepglass.explain.timing import Timing
 from stepglass.logs.log import Log
 from stepglass.logs.segment import Segment
@@ -46,19 +47,26 @@ class Mfu:
         return self.largest_error is not None and self.largest_error <= self.tolerance
 
 
-def mfu_of(log: Log, segment: Segment, timing: Timing, device: str | None) -> Mfu:
+def mfu_of(log: Log, number: int, timing: Timing, device: str | None) -> Mfu:
     """Analyse the MFU column of a segment."""
     mfu = Mfu()
+    segment = log.segments[number]
     column = segment.table.column("mfu")
-    known = np.isfinite(column)
     name = device or segment.facts.get("device")
     found = devices.find_device(name) if isinstance(name, str) else None
     mfu.device = found.name if found else (name if isinstance(name, str) else None)
     mfu.peak_tflops = peak_of(segment, found)
-    if not known.any():
-        return mfu
-    mfu.printed_last = float(column[known][-1])
     mfu.assumed_tflops = assumed_peak(log, segment)
+    measured_last = last_peak_tflops(log, number) if found is None else None
+    if measured_last is not None:
+        mfu.work = work_of(segment, measured_last)
+        if mfu.work is not None:
+            mfu.peak_tflops = mfu.assumed_tflops = measured_last
+            column = mfu_column(segment, mfu.work)
+    known = np.isfinite(column)
+    if not known.any():
+        return Mfu(device=mfu.device, peak_tflops=mfu.peak_tflops)
+    mfu.printed_last = float(column[known][-1])
     if log.format.averages_mfu:
         _remove_average(mfu, segment, timing)
     elif timing.normal_ms is not None and len(timing.ordinary) == len(column):

@@ -251,7 +251,7 @@ def study(log: Log, device: str | None = None, is_finished: bool = True) -> Stud
                 log,
                 segment,
                 time,
-                printed_mfu.mfu_of(log, segment, time, device),
+                printed_mfu.mfu_of(log, number, time, device),
                 number,
                 is_last=is_last,
                 is_finished=is_finished or not is_last,

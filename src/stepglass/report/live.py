@@ -57,6 +57,7 @@ FIRST_PAUSE_S = 3.0
 LONGEST_PAUSE_S = 60.0
 PAUSE_SHARE = 1000
 END = b'"kind":"end"'
+PEAK = b'"name":"peak"'  # which changes the MFU of the whole run
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,8 @@ class LiveRun:
         if len(self._marks) > MOST_MARKS:  # drop every second mark of the older half
             del self._marks[1 : MOST_MARKS // 2 : 2]
         self._is_stale = True
-        if END in data:
-            self._next_look = 0.0  # show the end of a run without delay
+        if END in data or PEAK in data:
+            self._next_look = 0.0  # show it without delay
         return len(data) == PIECE
 
     def _mark_lines(self, data: bytes) -> None:

@@ -27,10 +27,11 @@ PAGE = resources.files("stepglass.report") / "page"
 SCRIPTS = (
     *("words.js", "numbers.js", "elements.js", "phases.js"),
     *("columns.js", "packed.js", "segment.js", "run.js"),
-    *("view.js", "scale.js", "plot.js", "chart.js", "curves.js"),
+    *("axis.js", "view.js", "scale.js", "plot.js", "chart.js", "curves.js"),
 )
 LAST_SCRIPTS = (
-    *("charts.js", "sections.js", "toolbar.js", "page.js", "language.js"),
+    *("charts.js", "headline.js", "sections.js", "compare.js", "findings.js", "samples.js"),
+    *("csv.js", "toolbar.js", "page.js", "print.js", "language.js"),
     *("file.js", "refine.js", "live.js", "run_list.js", "main.js"),
 )
 # Messages of the catalogues that the script says: those of the page, and some of `explain`.

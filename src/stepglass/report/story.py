@@ -9,11 +9,15 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stepglass.explain.finding import Finding
 from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
+from stepglass.logs.table import median
+from stepglass.measure.bits_per_byte import bits_per_byte
 from stepglass.run_dir import lock
 from stepglass.units import finite, printable
 
@@ -82,7 +86,9 @@ def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
     state["name"] = "log"
     if last is None:
         return {**state, "name": "waiting" if run_dir is not None else "log"}
-    step = last.segment.last_iter
+    # A process that has just resumed the run has no iteration yet.
+    steps = [part.segment.last_iter for part in study.parts if part.segment.last_iter is not None]
+    step = steps[-1] if steps else None
     if step is not None and study.log.format.is_run_log:
         state |= {"step": step + 1, "max_iters": last.max_iters}
     elif last.segment.has_iter_numbers:
@@ -93,14 +99,16 @@ def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
         state["name"] = (
             str(reason) if reason in (*FAILED, "finished", "target", "signal") else "log"
         )
-    elif lock.owner_of(run_dir) is not None:
-        state["name"] = "running"
+    elif isinstance(reason, str):
+        state["name"] = reason  # even if its process has not gone yet
     else:
-        state["name"] = str(reason) if isinstance(reason, str) else "killed"
-    if state["name"] == "running" and last.max_iters and step is not None:
-        done = step + 1 - (last.segment.first_iter or 0)
+        state["name"] = "running" if lock.owner_of(run_dir) is not None else "killed"
+    if state["name"] == "running" and last.max_iters and last.segment.last_iter is not None:
+        done = last.segment.last_iter + 1 - (last.segment.first_iter or 0)
         if last.wall_ms and done > 0:
-            state["left_ms"] = last.wall_ms / done * max(0, last.max_iters - step - 1)
+            spent_ms = max(0.0, last.wall_ms - last.phase_ms("warmup"))
+            left = max(0, last.max_iters - last.segment.last_iter - 1)
+            state["left_ms"] = output.rounded(spent_ms / done * left, 0)
     return state
 
 
@@ -174,6 +182,28 @@ def part_story(part: Part, most_stalls: int, words: dict[str, Words]) -> dict[st
             "work": output.rounded(part.mfu.work),
         },
         "tokens_per_iter": output.rounded(part.tokens_per_iter),
+        **figures_of(part),
+    }
+
+
+def figures_of(part: Part) -> dict[str, Any]:
+    """What the page needs for its headline: size, speed, and bits per byte."""
+    best = part.best_eval
+    printed, normal = part.column("tok_s"), part.timing.normal_ms
+    known = printed[np.isfinite(printed)]
+    if len(known):
+        tok_s: float | None = median(known)
+    else:
+        tokens = part.tokens_per_iter
+        tok_s = 1000 * tokens / normal if tokens and normal else None
+    return {
+        "tok_s": output.rounded(tok_s),
+        "parameters": output.rounded(part.fact("parameters")),
+        "flops_per_token": output.rounded(part.fact("flops_per_token")),
+        "vocab_size": output.rounded(part.fact("vocab_size")),
+        "bits_per_nat": bits_per_byte(1.0, part.fact("val_bytes_per_token")),
+        "bits_per_byte": output.rounded(best.val_bpb) if best else None,  # printed by the log
+        "is_bits_per_byte": best is not None and best.val_loss is None,
     }
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from stepglass.explain.iteration_times import times_of
 from stepglass.explain.render.output import rounded
+from stepglass.explain.resumed import is_resumed
 from stepglass.explain.spent import phases_of_excess
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Spike, Timing
@@ -133,7 +134,11 @@ def save_row(done: Save) -> list[Any]:
 def samples_of(events: list[Event]) -> list[list[Any]]:
     """Sample texts of the model, if the run logs them."""
     samples = [[event.line, *said] for event in events if (said := sample_of(event)) is not None]
-    return samples[-MOST_SAMPLES:]
+    if len(samples) <= MOST_SAMPLES:
+        return samples
+    # At equal distances, with the first and the last: they show how the model learns.
+    places = np.linspace(0, len(samples) - 1, MOST_SAMPLES).round().astype(int)
+    return [samples[place] for place in places]
 
 
 def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
@@ -143,17 +148,6 @@ def is_sent(name: str, column: Numbers, has_lines: bool) -> bool:
     if name in ("iter", "line"):
         return name == "iter" or has_lines
     return name in DRAWN and bool(np.isfinite(column).any())
-
-
-def is_resumed(log: Log, number: int) -> bool:
-    """Does a segment continue the previous one, instead of starting from the beginning?"""
-    if number == 0:
-        return False
-    segment, before = log.segments[number], log.segments[number - 1]
-    stated = segment.facts.get("init_from") or segment.setting("init_from")
-    if stated is not None:
-        return bool(stated == "resume")
-    return (segment.first_iter or 0) > (before.first_iter or 0)
 
 
 def sample_of(event: Event) -> list[Any] | None:

@@ -10,7 +10,8 @@ worker threads, so that a slow disk does not block other requests.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -71,12 +72,21 @@ class SharedRun:
         return self._next_read == 0.0
 
 
+class EventSource(Protocol):
+    """Where a stream's events come from: one run, or several (`watch/run_group.py`)."""
+
+    def viewed(self) -> AbstractContextManager[None]: ...
+    async def missing(self, after: str | None, is_last: bool) -> list[LiveEvent]: ...
+    def has_news(self, after: str | None) -> bool: ...
+    def is_behind(self) -> bool: ...
+
+
 class EventStream(StreamingResponse):
-    """Server-sent events of one run, until the client disconnects or the server stops."""
+    """Server-sent events, until the client disconnects or the server stops."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, shared: SharedRun, after: str | None, stopping: asyncio.Event) -> None:
+    def __init__(self, shared: EventSource, after: str | None, stopping: asyncio.Event) -> None:
         self._shared = shared
         super().__init__(_chunks(shared, after, stopping))
 
@@ -86,7 +96,7 @@ class EventStream(StreamingResponse):
 
 
 async def _chunks(
-    shared: SharedRun, after: str | None, stopping: asyncio.Event
+    shared: EventSource, after: str | None, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
     yield b"retry: %d\n\n" % RETRY_MS
     last_sent = time.monotonic()

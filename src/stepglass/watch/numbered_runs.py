@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from stepglass.errors import CheckpointError
+from stepglass.measure.clock import step_time
 from stepglass.run_dir import checkpoints, listing, lock
-from stepglass.units import printable
+from stepglass.units import finite, printable
 
 MOST_RUNS = 1000
 LEAST_PAUSE_S = 0.5  # between two scans of the folder
@@ -88,12 +89,36 @@ def _state_and_progress(path: Path, is_running: bool) -> Entry:
     log = path / "run.jsonl"
     last = listing.last_records(log) if log.is_file() else {}
     steps = [_count(record.get("iter")) for record in last.values()]
+    newest = last.get("iter", {})
     return {
         "state": _state(last, is_running),
         "step": max((step for step in steps if step is not None), default=None),
         "max_iters": _count(listing.setting_of(path, "max_iters")),
         "best_val_loss": _best(path),
+        "loss": finite(newest.get("loss")),
+        "tok_s": _speed(newest),
+        "changed": _changed(log),
     }
+
+
+def _speed(record: Entry) -> float | None:
+    """Tokens per second in the training step of an iteration."""
+    step_ms = step_time(_times(record.get("phases")), _times(record.get("device_phases")))
+    tokens = finite(record.get("tokens"))
+    return 1000 * tokens / step_ms if tokens and step_ms else None
+
+
+def _times(table: object) -> dict[str, float]:
+    named = table.items() if isinstance(table, dict) else ()
+    return {name: ms for name, value in named if (ms := finite(value)) is not None}
+
+
+def _changed(log: Path) -> float | None:
+    """When the log was last written to, in seconds since 1970."""
+    try:
+        return log.stat().st_mtime
+    except OSError:
+        return None
 
 
 def _state(last: dict[str, Entry], is_running: bool) -> str:

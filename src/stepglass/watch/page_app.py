@@ -1,5 +1,5 @@
 """The routes of the live page's server: the page, the list of runs, a stream of events for each
-run, and the rows of a part of a run for zooming in.
+run or for several that are compared, and the rows of a part of a run for zooming in.
 
 The server reads run directories and writes nothing. The guard does the access control.
 """
@@ -20,9 +20,11 @@ from starlette.routing import Route
 from stepglass.report.live import LiveRun
 from stepglass.watch.event_stream import EventStream, SharedRun
 from stepglass.watch.numbered_runs import NumberedRuns
+from stepglass.watch.run_group import RunGroup
 
 MOST_SHARED_RUNS = 16  # kept in memory; runs that a page shows are never dropped
-LONGEST_ID = 200
+MOST_COMPARED = 8  # runs on one page
+LONGEST_ID = 400
 NUMBER = re.compile(r"[0-9]{1,15}")  # the number of a segment or a line
 
 MakeRun = Callable[[Path], LiveRun]
@@ -53,6 +55,8 @@ class PageApp:
             Route("/", self._show_page),
             Route("/runs.json", self._list_runs),
             Route("/favicon.ico", self._show_no_icon),
+            Route("/compare/{ids:path}/events", self._send_events_of_several),
+            Route("/compare/{ids:path}", self._show_comparison),
             Route("/run/{id:int}", self._show_run),
             Route("/run/{id:int}/events", self._send_events),
             Route("/run/{id:int}/rows", self._send_rows),
@@ -63,11 +67,21 @@ class PageApp:
         return app
 
     async def _run_dir(self, request: Request) -> Path:
+        return await self._path_of(request.path_params["id"])
+
+    async def _path_of(self, number: int) -> Path:
         async with self._listing:
-            path = await run_in_threadpool(self._runs.path, request.path_params["id"])
+            path = await run_in_threadpool(self._runs.path, number)
         if path is None:
             raise HTTPException(404, "there is no such run\n")
         return path
+
+    async def _compared_dirs(self, request: Request) -> list[Path]:
+        ids = request.path_params["ids"].split("/")
+        is_repeated = len(set(ids)) < len(ids)
+        if is_repeated or not all(map(NUMBER.fullmatch, ids)) or not 2 <= len(ids) <= MOST_COMPARED:
+            raise HTTPException(404, f"expected 2 to {MOST_COMPARED} numbers of runs\n")
+        return [await self._path_of(int(number)) for number in ids]
 
     async def _shared_run(self, path: Path) -> SharedRun:
         if path not in self._shared:
@@ -87,16 +101,26 @@ class PageApp:
         await self._run_dir(request)
         return HTMLResponse(self._page)
 
+    async def _show_comparison(self, request: Request) -> Response:
+        await self._compared_dirs(request)
+        return HTMLResponse(self._page)
+
     async def _send_events(self, request: Request) -> Response:
-        path = await self._run_dir(request)
+        return await self._stream(request, [await self._run_dir(request)])
+
+    async def _send_events_of_several(self, request: Request) -> Response:
+        return await self._stream(request, await self._compared_dirs(request))
+
+    async def _stream(self, request: Request, paths: list[Path]) -> Response:
         if request.method == "HEAD":
             return Response(media_type=EventStream.media_type)
         # A browser that reconnects sends the header. A page that opens a new stream cannot set
         # headers, so it uses the query.
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         is_an_id = after is not None and len(after) <= LONGEST_ID
-        shared = await self._shared_run(path)
-        return EventStream(shared, after if is_an_id else None, self._stopping)
+        shared = [await self._shared_run(path) for path in paths]
+        source = shared[0] if len(shared) == 1 else RunGroup(shared)
+        return EventStream(source, after if is_an_id else None, self._stopping)
 
     async def _send_rows(self, request: Request) -> Response:
         path = await self._run_dir(request)

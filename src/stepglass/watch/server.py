@@ -16,7 +16,7 @@ from stepglass.watch.bounded_protocol import BoundedProtocol
 from stepglass.watch.guard import AccessRules, Guard
 
 TICK_S = 0.5
-GRACE_S = 1  # at the end, streams get this long to send their last events
+GRACE_S = 2  # at the end, streams get this long to send their last events
 
 
 class _Server(uvicorn.Server):

@@ -772,14 +772,11 @@ page-done-of = { $count } von { $max ->
    *[other] { $max } Iterationen
   }
 page-up-to = bis iter { $number }
-page-left = noch etwa { $left }
 page-live = live
 page-lost = keine Verbindung, neuer Versuch läuft
 page-run = Lauf
-page-best-loss = bester Validierungs-Loss
 page-runs = Läufe
 page-no-runs = Hier gibt es noch keinen Lauf. Sobald einer beginnt, erscheint er.
-page-compare = Unterschiede
 page-loss = Loss
 page-iterations = Dauer jeder Iteration
 page-speed = Geschwindigkeit
@@ -823,12 +820,56 @@ page-peak-device = { $peak } TFLOP/s, laut Tabelle für { $device }
 page-peak-assumed = { $peak } TFLOP/s, vom Trainer angenommen; das Log nennt kein Gerät
 page-copy = kopieren
 page-copied = kopiert
-page-outcome-best = bester Validierungs-Loss (Iteration)
-page-outcome-val = letzter Validierungs-Loss
 page-outcome-loss = letzter Trainings-Loss
 page-outcome-iters = letzte Iteration
 page-outcome-normal = normale Iteration
 page-outcome-wall = Laufzeit
 page-outcome-mfu = MFU
+page-ended = beendet, es kommt nichts mehr
+page-figure-loss = Loss jetzt
+page-figure-best = bester Validierungs-Loss
+page-figure-bits = Bits pro Byte
+page-figure-tokens = Tokens pro Sekunde
+page-figure-step = Zeit pro Schritt
+page-figure-parameters = Parameter
+page-figure-left = verbleibende Zeit
+page-differences = { $count ->
+    [one] eine Einstellung ist verschieden
+   *[other] { $count } Einstellungen sind verschieden
+  }
+page-verdict = Urteil
+page-sort = nach dieser Spalte sortieren
+page-winner-best = ist der beste Lauf: Validierungs-Loss { $loss }.
+page-winner-bits = ist der beste Lauf: { $loss } Bits pro Byte.
+page-winner-loss = ist der beste Lauf: Trainings-Loss { $loss }.
+page-lead = Der nächste ist { $name }, um { $loss } schlechter.
+page-no-winner = Es ist nicht sicher, dass die Läufe dieselben Daten und Tokens haben, daher gibt es keine Rangfolge ihrer Losses.
+page-outcome-best = bester Validierungs-Loss
+page-outcome-at = bei Iteration
+page-outcome-bits = Bits pro Byte
+page-outcome-tokens = Tokens pro Sekunde
+page-outcome-parameters = Parameter
+page-all-runs = { $count ->
+    [one] in diesem Lauf
+   *[other] in allen { $count } Läufen
+  }
+page-quoted = (die Zahlen stammen von { $name })
+page-all-samples = { $count ->
+    [one] ein Sample
+   *[other] alle { $count } Samples
+  }
+page-val-only = Validierungs-Loss { $loss }
+page-csv = die sichtbaren Zeilen als CSV herunterladen
+page-whole-range = ganzer Bereich
+page-cut = Losses bis { $highest } liegen oberhalb der Achse: hineinzoomen oder „ganzer Bereich“ ankreuzen.
+page-axis-tokens = Tokens
+page-axis-flops = FLOPs
+page-tick = Zum Vergleichen zwei bis acht Läufe ankreuzen.
+page-compare-ticked = { $count ->
+    [one] einen Lauf vergleichen
+   *[other] { $count } Läufe vergleichen
+  }
+page-iterations-done = Fortschritt
+page-changed = letzte Änderung
 page-thinned = Von { $total } Iterationen enthält diese Datei { $drawn }: zu jeder Größe die mit dem niedrigsten und dem höchsten Wert jedes Abschnitts. Die Summen enthalten alle Iterationen.
 page-thinned-live = Von { $total } Iterationen sind { $drawn } gezeichnet, darunter die mit dem niedrigsten und dem höchsten Wert jedes Abschnitts. Beim Hineinzoomen erscheint jede einzelne.

@@ -720,14 +720,11 @@ page-done-of = { $count } of { $max ->
    *[other] { $max } iterations
   }
 page-up-to = up to iter { $number }
-page-left = about { $left } left
 page-live = live
 page-lost = no connection, trying again
 page-run = run
-page-best-loss = best validation loss
 page-runs = Runs
 page-no-runs = There is no run here yet. It will appear when one begins.
-page-compare = What differs
 page-loss = Loss
 page-iterations = How long each iteration took
 page-speed = Speed
@@ -771,12 +768,56 @@ page-peak-device = { $peak } TFLOP/s, from the table for { $device }
 page-peak-assumed = { $peak } TFLOP/s, which the trainer assumed; the log names no device
 page-copy = copy
 page-copied = copied
-page-outcome-best = best validation loss (iteration)
-page-outcome-val = last validation loss
 page-outcome-loss = last training loss
 page-outcome-iters = last iteration
 page-outcome-normal = normal iteration
 page-outcome-wall = total time
 page-outcome-mfu = MFU
+page-ended = ended, nothing more will come
+page-figure-loss = loss now
+page-figure-best = best validation loss
+page-figure-bits = bits per byte
+page-figure-tokens = tokens per second
+page-figure-step = time per step
+page-figure-parameters = parameters
+page-figure-left = time left
+page-differences = { $count ->
+    [one] one setting differs
+   *[other] { $count } settings differ
+  }
+page-verdict = verdict
+page-sort = sort by this column
+page-winner-best = is the best run: validation loss { $loss }.
+page-winner-bits = is the best run: { $loss } bits per byte.
+page-winner-loss = is the best run: training loss { $loss }.
+page-lead = The next is { $name }, worse by { $loss }.
+page-no-winner = It is not certain that the runs have the same data and tokens, so their losses are not ranked.
+page-outcome-best = best validation loss
+page-outcome-at = at iteration
+page-outcome-bits = bits per byte
+page-outcome-tokens = tokens per second
+page-outcome-parameters = parameters
+page-all-runs = { $count ->
+    [one] in this run
+   *[other] in all { $count } runs
+  }
+page-quoted = (the numbers are those of { $name })
+page-all-samples = { $count ->
+    [one] one sample
+   *[other] all { $count } samples
+  }
+page-val-only = validation loss { $loss }
+page-csv = download the visible rows as CSV
+page-whole-range = whole range
+page-cut = Losses of up to { $highest } are above the axis: zoom in, or tick “whole range”.
+page-axis-tokens = tokens
+page-axis-flops = FLOPs
+page-tick = Tick two to eight runs to compare them.
+page-compare-ticked = { $count ->
+    [one] compare one run
+   *[other] compare { $count } runs
+  }
+page-iterations-done = progress
+page-changed = last change
 page-thinned = Of { $total } iterations, { $drawn } are in this file: for each figure, the lowest and the highest of every stretch. Sums include all iterations.
 page-thinned-live = Of { $total } iterations, { $drawn } are drawn, among them the lowest and the highest of every stretch. Zoom in to see each.

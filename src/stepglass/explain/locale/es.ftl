@@ -768,14 +768,11 @@ page-done-of = { $count } de { $max ->
    *[other] { $max } iteraciones
   }
 page-up-to = hasta iter { $number }
-page-left = quedan aprox. { $left }
 page-live = en vivo
 page-lost = sin conexión, reintentando
 page-run = ejecución
-page-best-loss = mejor pérdida de validación
 page-runs = Ejecuciones
 page-no-runs = Aquí no hay ninguna ejecución todavía. Aparecerá cuando empiece una.
-page-compare = Diferencias
 page-loss = Pérdida
 page-iterations = Cuánto tardó cada iteración
 page-speed = Velocidad
@@ -819,12 +816,56 @@ page-peak-device = { $peak } TFLOP/s, según la tabla para { $device }
 page-peak-assumed = { $peak } TFLOP/s, según supone el trainer; el log no nombra ningún dispositivo
 page-copy = copiar
 page-copied = copiado
-page-outcome-best = mejor pérdida de validación (iteración)
-page-outcome-val = última pérdida de validación
 page-outcome-loss = última pérdida de entrenamiento
 page-outcome-iters = última iteración
 page-outcome-normal = iteración normal
 page-outcome-wall = tiempo total
 page-outcome-mfu = MFU
+page-ended = terminada, no llegarán más datos
+page-figure-loss = pérdida actual
+page-figure-best = mejor pérdida de validación
+page-figure-bits = bits por byte
+page-figure-tokens = tokens por segundo
+page-figure-step = tiempo por paso
+page-figure-parameters = parámetros
+page-figure-left = tiempo restante
+page-differences = { $count ->
+    [one] una opción es distinta
+   *[other] { $count } opciones son distintas
+  }
+page-verdict = veredicto
+page-sort = ordenar por esta columna
+page-winner-best = es la mejor ejecución: pérdida de validación { $loss }.
+page-winner-bits = es la mejor ejecución: { $loss } bits por byte.
+page-winner-loss = es la mejor ejecución: pérdida de entrenamiento { $loss }.
+page-lead = La siguiente es { $name }, peor por { $loss }.
+page-no-winner = No es seguro que las ejecuciones usen los mismos datos y tokens, así que sus pérdidas no se clasifican.
+page-outcome-best = mejor pérdida de validación
+page-outcome-at = en la iteración
+page-outcome-bits = bits por byte
+page-outcome-tokens = tokens por segundo
+page-outcome-parameters = parámetros
+page-all-runs = { $count ->
+    [one] en esta ejecución
+   *[other] en las { $count } ejecuciones
+  }
+page-quoted = (las cifras son de { $name })
+page-all-samples = { $count ->
+    [one] una muestra
+   *[other] las { $count } muestras
+  }
+page-val-only = pérdida de validación { $loss }
+page-csv = descargar las filas visibles como CSV
+page-whole-range = rango completo
+page-cut = Hay pérdidas de hasta { $highest } por encima del eje: ampliar o marcar «rango completo».
+page-axis-tokens = tokens
+page-axis-flops = FLOPs
+page-tick = Marcar de dos a ocho ejecuciones para compararlas.
+page-compare-ticked = { $count ->
+    [one] comparar una ejecución
+   *[other] comparar { $count } ejecuciones
+  }
+page-iterations-done = progreso
+page-changed = último cambio
 page-thinned = De { $total } iteraciones, { $drawn } están en este archivo: de cada tramo, la de menor y la de mayor valor de cada cifra. Las sumas incluyen todas las iteraciones.
 page-thinned-live = De { $total } iteraciones se dibujan { $drawn }, entre ellas la de menor y la de mayor valor de cada tramo. Al ampliar se ven todas.

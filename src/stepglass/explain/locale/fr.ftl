@@ -763,14 +763,11 @@ page-done-of = { $count ->
    *[other] { $count } itérations
   } sur { $max }
 page-up-to = jusqu'à iter { $number }
-page-left = encore { $left } environ
 page-live = en direct
 page-lost = connexion perdue, nouvel essai
 page-run = run
-page-best-loss = meilleure perte de validation
 page-runs = Runs
 page-no-runs = Pas encore de run ici. Il apparaîtra dès qu'il commencera.
-page-compare = Ce qui diffère
 page-loss = Perte
 page-iterations = Durée de chaque itération
 page-speed = Vitesse
@@ -814,12 +811,56 @@ page-peak-device = { $peak } TFLOP/s, d'après la table pour { $device }
 page-peak-assumed = { $peak } TFLOP/s, valeur supposée par le trainer ; le log ne nomme pas le matériel
 page-copy = copier
 page-copied = copié
-page-outcome-best = meilleure perte de validation (itération)
-page-outcome-val = dernière perte de validation
 page-outcome-loss = dernière perte d'entraînement
 page-outcome-iters = dernière itération
 page-outcome-normal = itération normale
 page-outcome-wall = durée totale
 page-outcome-mfu = MFU
+page-ended = terminé, plus rien à venir
+page-figure-loss = perte actuelle
+page-figure-best = meilleure perte de validation
+page-figure-bits = bits par octet
+page-figure-tokens = tokens par seconde
+page-figure-step = temps par step
+page-figure-parameters = paramètres
+page-figure-left = temps restant
+page-differences = { $count ->
+    [one] un réglage diffère
+   *[other] { $count } réglages diffèrent
+  }
+page-verdict = verdict
+page-sort = trier selon cette colonne
+page-winner-best = est le meilleur run : perte de validation { $loss }.
+page-winner-bits = est le meilleur run : { $loss } bits par octet.
+page-winner-loss = est le meilleur run : perte d'entraînement { $loss }.
+page-lead = Le suivant est { $name }, moins bon de { $loss }.
+page-no-winner = Il n'est pas sûr que les runs aient les mêmes données et les mêmes tokens, leurs pertes ne sont donc pas classées.
+page-outcome-best = meilleure perte de validation
+page-outcome-at = à l'itération
+page-outcome-bits = bits par octet
+page-outcome-tokens = tokens par seconde
+page-outcome-parameters = paramètres
+page-all-runs = { $count ->
+    [one] dans ce run
+   *[other] dans les { $count } runs
+  }
+page-quoted = (les chiffres sont ceux de { $name })
+page-all-samples = { $count ->
+    [one] un échantillon
+   *[other] les { $count } échantillons
+  }
+page-val-only = perte de validation { $loss }
+page-csv = télécharger les lignes visibles en CSV
+page-whole-range = plage entière
+page-cut = Des pertes allant jusqu'à { $highest } dépassent l'axe : zoomer ou cocher « plage entière ».
+page-axis-tokens = tokens
+page-axis-flops = FLOPs
+page-tick = Cocher de deux à huit runs pour les comparer.
+page-compare-ticked = { $count ->
+    [one] comparer un run
+   *[other] comparer { $count } runs
+  }
+page-iterations-done = avancement
+page-changed = dernier changement
 page-thinned = Ce fichier contient { $drawn } itérations sur { $total } : pour chaque grandeur, la valeur la plus basse et la plus haute de chaque tronçon. Les sommes portent sur toutes les itérations.
 page-thinned-live = { $drawn } itérations sur { $total } sont tracées, dont celles des valeurs extrêmes de chaque tronçon. Zoomer pour voir toutes les itérations.

@@ -11,7 +11,7 @@ from typing import Any
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import Record
 from stepglass.measure.clock import step_time
-from stepglass.measure.event_details import OutOfMemoryEvent
+from stepglass.measure.event_details import OutOfMemoryEvent, PeakEvent
 from stepglass.measure.records import (
     CheckpointRecord,
     EndRecord,
@@ -77,7 +77,19 @@ class RunLogReader:
         is_counted = isinstance(record, IterRecord | EvalRecord | CheckpointRecord)
         if record is None or (is_counted and type(found.get("iter")) is not int):
             return []
-        return [read_record(record)]
+        return [read_record(record), *_facts_of_event(record)]
+
+
+def _facts_of_event(record: RunRecord) -> list[Record]:
+    """What an event says anew that the start record has said: the peak, measured again."""
+    if not isinstance(record, EventRecord) or record.name != PeakEvent.event_name:
+        return []
+    said = PeakEvent.from_dict(_table(record.detail))
+    peak = real(said.peak_flops)
+    source = said.peak_source if isinstance(said.peak_source, str) else None
+    if peak is None:
+        return []
+    return [{"kind": "start", "peak_tflops": peak / 1e12, "peak_source": source}]
 
 
 def read_record(record: RunRecord) -> Record:
@@ -117,6 +129,7 @@ def _start(record: StartRecord) -> Record:
         "flops_per_token": real(model.get("flops_per_token")),
         "vocab_size": model.get("vocab_size", data.get("vocab_size")),
         "train_tokens": real(_table(data.get("train")).get("tokens")),
+        "val_bytes_per_token": real(data.get("val_bytes_per_token")),
         "peak_tflops": None if peak is None else peak / 1e12,
         **{key: getattr(record, key) for key in FACTS},
     }

@@ -12,6 +12,7 @@ class Chart extends Plot {
   //   describe(view, x, reach, chart)   the values at a position: { x, lines }, or null
   // and optionally
   //   isTall, isLog, canBeLog, fromZero
+  //   isRobust                    may cut off the highest values, and says so
   //   marks(view, chart, pen, done)     draws more; `done`: how many rows of each segment are drawn
   //   caption(view), legend(view)       a text; elements (by default, the names of several runs)
   //   follows(story)              the part of the story it shows; other changes do not redraw it
@@ -42,12 +43,23 @@ class Chart extends Plot {
   label() {
     const title = say(`page-chart-${this.spec.id}`);
     this.heading.replaceChildren(make("h3", {}, title));
-    if (this.spec.canBeLog) {
-      const box = make("input", { type: "checkbox", checked: this.isLog });
-      box.addEventListener("change", () => { this.isLog = box.checked; this.ask(); });
-      this.heading.append(make("label", { className: "switch" }, box, say("page-log-scale")));
-    }
+    const choices = make("span", { className: "switches" });
+    if (this.spec.isRobust) choices.append(this.choice("isWhole", "page-whole-range"));
+    if (this.spec.canBeLog) choices.append(this.choice("isLog", "page-log-scale"));
+    this.heading.append(choices);
     this.canvas.setAttribute("aria-label", `${title}. ${say("page-keys")}`);
+  }
+
+  choice(name, key) {
+    const box = make("input", { type: "checkbox", checked: this[name] });
+    box.addEventListener("change", () => { this[name] = box.checked; this.ask(); });
+    return make("label", { className: "switch" }, box, say(key));
+  }
+
+  // Says what is drawn, and what is cut off.
+  captioned() {
+    const cut = this.cut === null ? "" : say("page-cut", { highest: this.spec.tick(this.cut) });
+    setText(this.caption, [this.spec.caption?.(this.view), cut].filter(Boolean).join(" "));
   }
 
   // -- pointing --------------------------------------------------------------------------------------
@@ -147,7 +159,8 @@ class Chart extends Plot {
     this.isDue = true;
     if (this.isAsked) return;
     this.element.hidden = !this.spec.lines(this.view).some((line) => line.count);
-    setText(this.caption, this.spec.caption?.(this.view) ?? "");
+    this.captioned();
+    if (!this.isSeen) this.view.drawAhead();
     if (!this.isSeen || this.element.hidden) return;
     this.isAsked = true;
     requestAnimationFrame(() => { this.isAsked = false; this.draw(); });
@@ -206,7 +219,7 @@ class Chart extends Plot {
   state(lines) {
     const notes = this.view.runs.flatMap((run) => run.segments.map((segment) =>
       [segment.evals.length, segment.saves.length, segment.count && segment.phases.length]));
-    return JSON.stringify([this.view.range(), this.view.axis, this.view.smoothing, this.isLog,
+    return JSON.stringify([this.view.range(), this.view.axis, this.view.smoothing, this.isLog, this.isWhole,
       lines.length, this.width, this.height, devicePixelRatio, notes]);
   }
 
@@ -228,6 +241,7 @@ class Chart extends Plot {
       this.spec.marks?.(this.view, this, pen, null);
     });
     this.drawn = { state: this.state(lines), ...this.counted(lines) };
+    this.captioned();
     if (this.at !== null) this.point(this.at);
   }
 }

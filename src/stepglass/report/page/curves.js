@@ -14,14 +14,23 @@ function legendEntry(color, text) {
   return make("span", {}, chip(color), text);
 }
 
-// The names of the runs if there are several.
+// The names of the runs if there are several, for all charts together.
 function runLegend(view) {
   return view.runs.length > 1 ? view.runs.map((run) => legendEntry(ownColor(run), run.name)) : [];
 }
 
+// The last point of the segment that a resumed one continues, so that a run is one curve.
+function pointBefore(view, segment, valuesOf) {
+  const { before } = segment;
+  const values = before?.isOn(view.axis) ? valuesOf(before) : null;
+  let row = (before?.shown ?? 0) - 1;
+  while (values && row > 0 && !Number.isFinite(values[row])) row -= 1; // some columns have gaps
+  return values && row >= 0 ? { x: before.x(view.axis)[row], y: values[row] } : null;
+}
+
 function segmentsOf(view) {
   return view.runs.flatMap((run) =>
-    run.segments.filter((segment) => segment.count || segment.evals.length));
+    run.segments.filter((segment) => (segment.count || segment.evals.length) && segment.isOn(view.axis)));
 }
 
 // If a run was started again in the same log, the earlier attempts are drawn fainter.
@@ -46,7 +55,7 @@ function nearestRows(view, at, reach) {
   for (const run of view.runs) {
     let best = null;
     for (const segment of run.segments) {
-      if (!segment.shown) continue;
+      if (!segment.shown || !segment.isOn(view.axis)) continue;
       const row = nearestRow(segment, view.axis, at);
       const distance = Math.abs(segment.x(view.axis)[row] - at);
       if (!best || distance <= best.distance) best = { segment, row, distance };
@@ -79,7 +88,7 @@ function curve({ values, format, color, ...spec }) {
       const y = valuesOf(segment);
       return y ? [{
         x: segment.x(view.axis), y, count: segment.shown, color: runColor(view, segment.run, color),
-        alpha: strength(segment), width: 1.25, joins: true,
+        before: pointBefore(view, segment, valuesOf), alpha: strength(segment), width: 1.25, joins: true,
       }] : [];
     }),
     describe: (view, at, reach) => described(view,

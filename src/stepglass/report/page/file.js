@@ -29,6 +29,8 @@ async function openReport() {
   }
   fill();
   document.body.dataset.ready = "yes";
+  view.isComplete = true;
+  view.drawAhead();
 }
 
 // A long column is the text of an element further down in the file. It is complete when another

@@ -10,7 +10,7 @@ function languageChoice() {
     setLanguage(choice.value);
     remember(language);
     label();
-    if (view.charts.length) fill(); else listRuns.again?.();
+    if (view.charts.length) fill(); else runList?.build();
   });
 }
 

@@ -3,12 +3,16 @@
 let follower = null;
 
 async function openLive() {
-  const follow = (id) => { follower = new Follower(`/run/${id}`); };
-  const found = location.pathname.match(/^\/run\/(\d+)$/);
-  if (found) return follow(found[1]);
+  const [, kind, numbers] = location.pathname.match(/^\/(run|compare)\/([\d/]+)$/) ?? [];
+  const ids = numbers?.split("/").map(Number);
+  if (kind === "run") {
+    follower = new Follower(ids);
+    return;
+  }
   const runs = await (await fetch("/runs.json")).json();
-  if (runs.length === 1 && location.search !== "?list") return follow(runs[0].id);
-  return listRuns();
+  if (ids) follower = new Follower(ids, new Map(runs.map(({ id, name }) => [id, name])));
+  else if (runs.length === 1 && location.search !== "?list") follower = new Follower([runs[0].id]);
+  else await listRuns();
 }
 
 setLanguage(firstLanguage());
@@ -16,10 +20,5 @@ languageChoice();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   colors.known.clear();
   view.changed();
-});
-// Before printing, draw all charts, including those that were never visible.
-addEventListener("beforeprint", () => {
-  colors.known.clear();
-  for (const chart of view.charts) chart.draw();
 });
 if (document.body.dataset.mode === "live") openLive(); else openReport();

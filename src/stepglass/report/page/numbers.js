@@ -55,9 +55,20 @@ function large(value) {
   return compact(value, { maximumFractionDigits: 2 });
 }
 
+// Tokens per second: no decimals where they are noise.
+const speed = (value) => large(value >= 100 ? Math.round(value) : value);
+
 function compact(value, digits) {
   const options = { minimumFractionDigits: 0, notation: "compact", ...digits };
   return number(value, 0, options).replace(" ", NBSP);
+}
+
+// A number of floating-point operations.
+function flops(value) {
+  const units = ["", "k", "M", "G", "T", "P", "E", "Z"];
+  let place = 0;
+  while (Math.abs(value) >= 1000 && place < units.length - 1) { value /= 1000; place += 1; }
+  return tick(value, `${units[place]}FLOP`);
 }
 
 // A duration in a suitable unit.

@@ -8,7 +8,7 @@ const shown = new Map(); // the data that each section was made from
 // [name, key of its heading]. The toolbar is placed before the first section with charts.
 const SECTIONS = [
   ["health", ""],
-  ["compare", "page-compare"],
+  ["compare", ""],
   ["loss", "page-loss"],
   ["ledger", "where-title"],
   ["iterations", "page-iterations"],
@@ -59,15 +59,22 @@ function news() {
   const { runs } = view;
   const told = runs.filter((run) => run.story);
   const each = (pick) => told.map((run) => pick(run.story));
-  renew("health", each((story) => [story.health, story.state]), () => healthLine(runs));
-  renew("compare", told.length > 1, () => compareSection(runs));
+  headline();
+  renew("compare", told.length > 1 && each((story) => [story.name, story.health, story.state, story.parts]), () => compareSection(runs));
   renew("ledger", each((story) => story.parts.map((part) => part.ledger)), () => ledgerSection(runs));
   renew("findings", each((story) => story.findings), () => findingsSection(runs));
-  renew("samples", runs.map((run) => run.segments.map((s) => s.samples.length)), () => samplesSection(runs));
+  renew("samples", runs.map((run) => run.segments.map((s) => [s.samples.length, s.evals.length])), () => samplesSection(runs));
   renew("settings", each((story) => [story.config, story.environment]), () => settingsSection(runs));
   renew("cannot", each((story) => story.cannot), () => cannotSection(told));
   for (const { follows, id } of CHARTS) if (follows && isOther(`chart-${id}`, each(follows))) charts[id].ask();
   header(told);
+}
+
+// Updates the line about the run's health and its figures.
+function headline() {
+  const runs = view.runs.filter((run) => run.story);
+  const source = runs.length === 1 && [runs[0].story.health, stateNow(runs[0]), figuresOf(runs[0])];
+  renew("health", source, () => healthSection(view.runs));
 }
 
 function isOther(name, source) {
@@ -86,8 +93,9 @@ function renew(name, source, makeChildren) {
 
 function legends() {
   for (const chart of view.charts) {
-    chart.legend.replaceChildren(...(chart.spec.legend ?? runLegend)(view));
+    chart.legend.replaceChildren(...(chart.spec.legend?.(view) ?? []));
   }
+  document.getElementById("legend").replaceChildren(...runLegend(view));
 }
 
 function header(told) {
@@ -96,7 +104,10 @@ function header(told) {
   if (document.title !== title) document.title = title;
   setText(document.getElementById("title"), names || "Stepglass");
   const only = told.length === 1 ? told[0].story : null;
-  setText(document.getElementById("about"), only && !view.isLive
-    ? say("page-about", { format: only.format, lines: only.lines.total, understood: only.lines.understood })
-    : "");
+  const about = document.getElementById("about");
+  if (/^\/(run|compare)\//.test(location.pathname)) about.replaceChildren(make("a", { href: "/?list" }, say("page-runs")));
+  else {
+    setText(about, only && !view.isLive
+      ? say("page-about", { format: only.format, lines: only.lines.total, understood: only.lines.understood }) : "");
+  }
 }

@@ -9,6 +9,8 @@ class Plot {
     this.view = view;
     this.spec = spec;
     this.isLog = spec.isLog ?? false;
+    this.isWhole = !spec.isRobust; // may the highest values be cut off?
+    this.cut = null; // the highest value, if it is
     this.range = [0, 1];
     this.canvas = make("canvas", { tabIndex: 0 });
     this.stage = make("div", { className: "stage" }, this.canvas);
@@ -39,7 +41,8 @@ class Plot {
 
   // Clears the canvas, sets its size, and draws axes that fit the lines.
   begin(lines) {
-    const dense = window.devicePixelRatio || 1;
+    const isPaper = document.documentElement.classList.contains("printing");
+    const dense = Math.max(isPaper ? 2 : 1, window.devicePixelRatio || 1);
     this.canvas.width = Math.round(this.width * dense);
     this.canvas.height = Math.round(this.height * dense);
     const pen = this.canvas.getContext("2d");
@@ -75,6 +78,9 @@ class Plot {
         if (line.found[at + 2] > high) high = line.found[at + 2];
       }
     }
+    const highest = this.isWhole ? high : usualHigh(lines, this.view, low, high);
+    this.cut = highest < high ? high : null;
+    high = highest;
     if (!(low <= high)) [low, high] = this.isLog ? [1, 10] : [0, 1];
     if (this.spec.fromZero && !this.isLog) low = Math.min(0, low);
     if (low === high) {
@@ -116,10 +122,10 @@ class Plot {
     pen.textAlign = "center";
     pen.textBaseline = "top";
     const across = Math.max(2, Math.floor(this.plotWidth / 110));
-    const isTime = this.view.axis === "time";
-    const step = isTime ? niceSeconds(to - from, across) : Math.max(1, niceStep(to - from, across));
+    const axis = AXES[this.view.axis];
+    const step = axis.step(to - from, across);
     for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
-      const text = isTime ? elapsedTick(tick, step) : named(tick);
+      const text = axis.tick(tick, step);
       const half = pen.measureText(text).width / 2;
       const x = Math.min(Math.max(this.pixel(tick), left - 20 + half), left + this.plotWidth + 8 - half);
       pen.fillText(text, x, bottom + 6);
@@ -140,7 +146,7 @@ class Plot {
       this.drawRows(pen, line, first, last);
       return;
     }
-    const points = [];
+    const points = first === 0 ? this.pointBefore(line) : [];
     for (let at = 0; at < line.found.length; at += 4) {
       if (line.found[at] !== line.found[at]) continue;
       for (let part = 0; part < 4; part += 1) points.push([MARGIN.left + at / 4 + 0.5, line.found[at + part]]);
@@ -148,9 +154,14 @@ class Plot {
     this.stroke(pen, line, points);
   }
 
+  // Where the line of a resumed run goes on from.
+  pointBefore({ before }) {
+    return before ? [[this.pixel(before.x), before.y]] : [];
+  }
+
   // Draws every row of a line, from `first` to `last`.
   drawRows(pen, line, first, last = line.count - 1) {
-    const points = [];
+    const points = first <= 0 ? this.pointBefore(line) : [];
     for (let row = Math.max(0, first); row <= last; row += 1) points.push([this.pixel(line.x[row]), line.y[row]]);
     this.stroke(pen, line, points);
     if (line.dots || (!this.view.isLive && last - first < this.plotWidth / 12)) {

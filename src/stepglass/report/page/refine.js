@@ -4,10 +4,11 @@ const REFINE_MS = 150; // wait this long after the last zoom or move
 const ENOUGH_ROWS = 6000; // several rows per column of pixels: more would not be visible
 
 class Refiner {
-  // `address` is the URL that returns rows between two lines. `onRows` is called when rows arrive.
-  constructor(view, address, onRows) {
+  // `addresses` are the URLs that return rows between two lines, one for each run. `onRows` is
+  // called when rows arrive.
+  constructor(view, addresses, onRows) {
     this.view = view;
-    this.address = address;
+    this.addresses = addresses;
     this.onRows = onRows;
     this.timer = null;
     this.asked = new Set();
@@ -24,14 +25,15 @@ class Refiner {
   }
 
   async look() {
-    const [run] = this.view.runs;
-    for (const segment of run.segments) {
-      const part = this.wanted(segment);
-      if (part) await this.fetch(run, part);
+    for (const run of this.view.runs) {
+      for (const segment of run.segments) {
+        const address = segment.isOn(this.view.axis) && this.wanted(segment);
+        if (address) await this.fetch(run, address);
+      }
     }
   }
 
-  // The lines to request: from the row before the visible part to the row after it.
+  // The address of the rows to request: from the row before the visible part to the row after it.
   wanted(segment) {
     const [numbers, lines] = [segment.column("num"), segment.column("line")];
     if (!numbers || !segment.count) return null;
@@ -42,20 +44,20 @@ class Refiner {
     const isThin = numbers.subarray(first + 1, last + 1).some((number) => number > 1);
     if (last - first > ENOUGH_ROWS || !isThin) return null;
     const part = { segment: segment.number, after: lines[first], until: lines[last] };
-    const key = new URLSearchParams(part).toString();
-    if (this.asked.has(key)) return null;
-    this.asked.add(key);
-    return key;
+    const address = `${this.addresses[segment.run.number]}?${new URLSearchParams(part)}`;
+    if (this.asked.has(address)) return null;
+    this.asked.add(address);
+    return address;
   }
 
-  async fetch(run, key) {
+  async fetch(run, address) {
     try {
-      const answer = await fetch(`${this.address}?${key}`);
-      if (!answer.ok || run !== this.view.runs[0]) throw new Error(answer.statusText);
+      const answer = await fetch(address);
+      if (!answer.ok || run !== this.view.runs[run.number]) throw new Error(answer.statusText);
       await run.refine(await answer.json());
       this.onRows();
     } catch {
-      this.asked.delete(key); // the next attempt may succeed
+      this.asked.delete(address); // the next attempt may succeed
     }
   }
 }

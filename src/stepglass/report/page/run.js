@@ -7,6 +7,7 @@ class Run {
     this.segments = [];
     this.story = null;
     this.told = 0;
+    this.listedAs = null; // its name in a list of runs, which may be longer than its own
   }
 
   async rows(message) {
@@ -39,7 +40,19 @@ class Run {
   }
 
   get name() {
-    return this.story?.name ?? "";
+    return this.listedAs ?? this.story?.name ?? "";
+  }
+
+  // The best evaluation of the run, undone and earlier attempts left out.
+  get best() {
+    let best = null;
+    for (const segment of this.segments) {
+      if (strength(segment) < 1) continue;
+      for (const [iter, val] of segment.shownEvals) {
+        if (Number.isFinite(val) && !(val >= best?.val)) best = { iter, val, segment };
+      }
+    }
+    return best;
   }
 
   has(name) {

@@ -54,3 +54,29 @@ function logTicks(low, high, parts) {
   const skip = Math.ceil(ticks.length / (2 * parts));
   return ticks.filter((_, i) => i % skip === 0);
 }
+
+const START_SHARE = 0.05; // of the visible part: where a loss is still that of a new model
+const USUAL_SHARE = 0.98; // of the columns of pixels: the others are spikes
+const FEW_COLUMNS = 100; // whoever zooms in this far wants to see a spike
+const WORTH_IT = 1.3; // times as much height for the curve, or the axis is not cut
+
+// A high end of the axis that leaves out the first loss and spikes, if they would squeeze the rest.
+function usualHigh(lines, view, low, high) {
+  const [from, to] = view.range();
+  const after = view.zoom ? from : from + START_SHARE * (to - from);
+  const tops = [];
+  let usual = -Infinity;
+  for (const { x, y, count, isSparse, found } of lines) {
+    for (let row = 0; isSparse && row < count; row += 1) {
+      if (x[row] >= after && x[row] <= to && Number.isFinite(y[row])) usual = Math.max(usual, y[row]);
+    }
+    const first = Math.ceil(((after - from) / (to - from || 1)) * (found.length / 4));
+    for (let at = 4 * first; !isSparse && at < found.length; at += 4) {
+      if (found[at] === found[at]) tops.push(found[at + 2]);
+    }
+  }
+  if (tops.length < (view.zoom ? FEW_COLUMNS : 2)) return high;
+  tops.sort((a, b) => a - b);
+  usual = Math.max(usual, tops[Math.floor(USUAL_SHARE * (tops.length - 1))]);
+  return high - low > WORTH_IT * (usual - low) ? usual : high;
+}

@@ -2,34 +2,7 @@
 // or none if there is nothing to show.
 
 const LAST_DATE = 8e12; // seconds; JavaScript has no later dates
-const MOST_SAMPLES = 50; // the latest samples are shown
 const MOST_ABOUTS = 6; // lines about what a ledger covers, one per segment
-
-function stateText(state) {
-  const key = `page-state-${state.name}`;
-  const name = say(key in WORDS[language] ? key : "page-state-unknown");
-  return [
-    state.name === "log" ? null : name, // nothing says how the run of a log ended
-    progressText(state),
-    state.left_ms === null ? null : say("page-left", { left: elapsed(state.left_ms / 1000) }),
-  ].filter((text) => text !== null).join(", ");
-}
-
-// How far a run came: the number of its iterations, or if that is not known, the last one printed.
-function progressText({ step, max_iters: max, iter }) {
-  if (step === null) return Number.isFinite(iter) ? say("page-up-to", { number: named(iter) }) : null;
-  return max !== null && step < max ? say("page-done-of", { count: step, max }) : say("page-done", { count: step });
-}
-
-function healthLine(runs) {
-  return runs.filter((run) => run.story).map((run) => {
-    const { health, state } = run.story;
-    return make("p", { className: `health ${health.level}` },
-      make("span", { className: "light" }, say(`page-level-${health.level}`)),
-      make("span", {}, runs.length > 1 ? labelled(run.name, health.text[language]) : health.text[language]),
-      make("span", { className: "state" }, stateText(state)));
-  });
-}
 
 // The ledger of a run: the sum of the ledgers of its segments.
 function ledgerOf(story) {
@@ -54,14 +27,43 @@ function ledgerOf(story) {
 }
 
 function ledgerSection(runs) {
-  return runs.filter((run) => run.story).flatMap((run) => {
-    const ledger = ledgerOf(run.story);
-    return ledger ? [make("div", { className: "ledger" },
-      runs.length > 1 ? make("h3", {}, chip(ownColor(run)), run.name) : null,
-      ledger.hasShares ? ledgerBar(ledger) : null,
-      ledgerTable(ledger),
-      make("div", { className: "caption" }, ...ledger.about.map((line) => make("div", {}, line))))] : [];
-  });
+  const known = runs.filter((run) => run.story).map((run) => ({ run, ledger: ledgerOf(run.story) }))
+    .filter(({ ledger }) => ledger);
+  if (runs.length > 1) return known.length ? comparedLedgers(known) : [];
+  return known.map(({ ledger }) => make("div", { className: "ledger" },
+    ledger.hasShares ? ledgerBar(ledger) : null, ledgerTable(ledger),
+    make("div", { className: "caption" }, ...ledger.about.map((line) => make("div", {}, line)))));
+}
+
+// Several runs: a bar for each, and one table of all.
+function comparedLedgers(known) {
+  const names = inStackOrder(new Set(known.flatMap(({ ledger }) => [...ledger.phases.keys()])));
+  const cell = ({ phases, total, hasShares }, name) => {
+    const ms = phases.get(name);
+    if (ms === undefined) return "";
+    return hasShares ? `${secondsOf(ms)} · ${percent((100 * ms) / total)}` : secondsOf(ms);
+  };
+  const row = (heading, texts) => make("tr", {}, make("th", { scope: "row" }, ...heading),
+    ...texts.map((text) => make("td", {}, text)));
+  const bars = known.filter(({ ledger }) => ledger.hasShares).flatMap(({ run, ledger }) =>
+    [make("span", {}, chip(ownColor(run)), run.name), ledgerBar(ledger)]);
+  return [
+    make("div", { className: "ledger bars" }, ...bars),
+    make("div", { className: "scroll" }, make("table", { className: "sums" },
+      make("thead", {}, row([""], known.map(({ run }) => run.name))),
+      make("tbody", {}, ...names.map((name) => row([chip(phaseColor(name)), phaseName(name)],
+        known.map(({ ledger }) => cell(ledger, name))))),
+      make("tfoot", {}, row([say("total")], known.map(({ ledger }) => secondsOf(ledger.total)))))),
+    ...comparedAbouts(known),
+  ];
+}
+
+// What the ledgers cover. If all cover the same, that is said once.
+function comparedAbouts(known) {
+  const texts = known.map(({ ledger }) => ledger.about.join(" "));
+  const isSame = new Set(texts).size === 1;
+  return known.slice(0, isSame ? 1 : known.length).map(({ run }, i) => make("div", { className: "caption" },
+    ...(isSame ? [texts[i]] : [chip(ownColor(run)), labelled(run.name, texts[i])])));
 }
 
 function ledgerBar(ledger) {
@@ -89,39 +91,6 @@ function ledgerTable({ phases, total, name, hasShares }) {
   return make("table", { className: "sums" },
     make("tbody", {}, ...sorted.map(([phase, ms]) => row([chip(phaseColor(phase)), phaseName(phase)], ms))),
     phases.size > 1 ? make("tfoot", {}, row([name], total)) : null);
-}
-
-function findingsSection(runs) {
-  return runs.filter((run) => run.story).flatMap((run) => {
-    const { findings } = run.story;
-    const list = findings.length
-      ? make("ol", { className: "findings" }, ...findings.map(finding))
-      : make("p", {}, say("no-findings"));
-    return runs.length > 1 ? [make("h3", {}, chip(ownColor(run)), run.name), list] : [list];
-  });
-}
-
-function finding(found) {
-  return make("li", { className: found.level },
-    make("h3", {}, found.title[language]),
-    make("p", {}, found.text[language]),
-    make("p", { className: "grade" }, found.grade[language]),
-    found.change ? command(found.change) : null);
-}
-
-// A command, with a button to copy it.
-function command(text) {
-  const button = make("button", { type: "button" }, say("page-copy"));
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = say("page-copied");
-    } catch {
-      getSelection().selectAllChildren(code);
-    }
-  });
-  const code = make("code", {}, text);
-  return make("p", { className: "command" }, code, button);
 }
 
 function table(rows, className = "settings") {
@@ -157,52 +126,4 @@ function settingsSection(runs) {
 function cannotSection(told) {
   const lines = [...new Set(told.flatMap((run) => run.story.cannot.map((text) => text[language])))];
   return lines.length ? [make("ul", {}, ...lines.map((line) => make("li", {}, line)))] : [];
-}
-
-function samplesSection(runs) {
-  const samples = runs.flatMap((run) => run.segments.flatMap((segment) =>
-    segment.samples.map(([, iter, text]) => ({ run, iter, text }))));
-  const heading = (run, where) => (runs.length > 1 ? labelled(run.name, where) : where);
-  return samples.slice(-MOST_SAMPLES).reverse().map(({ run, iter, text }, i) =>
-    make("details", { open: i === 0 },
-      make("summary", {}, heading(run, say("page-iteration", { number: named(iter) }))),
-      make("pre", {}, text)));
-}
-
-// -- several runs -----------------------------------------------------------------------------------
-
-function outcome(run) {
-  const part = run.story.parts.at(-1);
-  const ledger = ledgerOf(run.story);
-  const bests = run.story.parts.map((p) => p.best).filter(Boolean);
-  const best = bests.sort((a, b) => a.val - b.val)[0];
-  return [
-    ["page-outcome-best", best ? `${loss(best.val)} (${named(best.iter)})` : say("page-unknown")],
-    ["page-outcome-val", loss(part?.last_val)],
-    ["page-outcome-loss", loss(part?.last_loss)],
-    ["page-outcome-iters", named(part?.last_iter)],
-    ["page-outcome-normal", duration(part?.normal_ms ?? NaN)],
-    ["page-outcome-wall", ledger?.isWhole ? elapsed(ledger.total / 1000) : say("page-unknown")],
-    ["page-outcome-mfu", percent(part?.mfu.corrected ?? part?.mfu.clean ?? NaN, 2)],
-  ];
-}
-
-function compareSection(runs) {
-  const told = runs.filter((run) => run.story);
-  if (told.length < 2) return [];
-  const outcomes = told.map(outcome);
-  const names = [...new Set(told.flatMap((run) => Object.keys(run.story.config)))].sort();
-  // A setting that only one log states is not a difference: the other log may not print it.
-  const different = names.filter((name) =>
-    new Set(told.map((run) => run.story.config[name]).filter((value) => value !== undefined)).size > 1);
-  const head = make("tr", {}, make("th", {}), ...told.map((run) =>
-    make("th", { scope: "col" }, chip(ownColor(run)), run.name)));
-  const row = (name, values) => make("tr", {}, make("th", { scope: "row" }, name),
-    ...values.map((value) => make("td", {}, value)));
-  const body = [
-    ...outcomes[0].map(([key], i) => row(say(key), outcomes.map((list) => list[i][1]))),
-    ...different.map((name) => row(name, told.map((run) => run.story.config[name] ?? say("page-unknown")))),
-  ];
-  return [make("div", { className: "scroll" },
-    make("table", { className: "compare" }, make("thead", {}, head), make("tbody", {}, ...body)))];
 }

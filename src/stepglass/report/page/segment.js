@@ -31,33 +31,87 @@ class Segment {
     return this.count ? this.columns.iter.data[0] : Infinity;
   }
 
+  // The first iteration that a later process did again.
+  get end() {
+    let end = Infinity;
+    for (let at = this.number + 1; at < this.run.segments.length && this.run.segments[at].resumes; at += 1) {
+      end = Math.min(end, this.run.segments[at].firstIter);
+    }
+    return end;
+  }
+
   // How many rows were not repeated by a later process.
   get shown() {
-    const next = this.run.segments[this.number + 1];
-    if (!next || !next.resumes || !next.count) return this.count;
-    return lowerBound(this.columns.iter.data, this.count, next.firstIter);
+    const { end } = this;
+    return end === Infinity ? this.count : lowerBound(this.columns.iter?.data, this.count, end);
   }
 
   get shownEvals() {
-    const next = this.run.segments[this.number + 1];
-    if (!next || !next.resumes || !next.count) return this.evals;
-    return this.evals.filter(([iter]) => iter <= next.firstIter);
+    const { end } = this;
+    return end === Infinity ? this.evals : this.evals.filter(([iter]) => iter <= end);
+  }
+
+  // The segment that this one continues: the last one before it of which something is left.
+  get before() {
+    let at = this.number;
+    while (at > 0 && this.run.segments[at].resumes) {
+      at -= 1;
+      if (this.run.segments[at].shown) return this.run.segments[at];
+    }
+    return null;
+  }
+
+  // -- the x axis ------------------------------------------------------------------------------------
+
+  // What an iteration adds to an axis of tokens or FLOPs. NaN if the log does not say.
+  perIter(axis) {
+    const part = this.run.part(this);
+    const tokens = part?.tokens_per_iter ?? NaN;
+    return axis === "tokens" ? tokens : tokens * (part?.flops_per_token ?? NaN);
+  }
+
+  // Does the log say where its iterations are on this axis?
+  isOn(axis) {
+    if (axis === "iter") return true;
+    return axis === "time" ? this.has("time_ms") : this.perIter(axis) > 0;
   }
 
   x(axis) {
-    return axis === "time" ? this.elapsed.data : this.column("iter");
+    if (axis === "iter") return this.column("iter");
+    if (axis === "time") return this.elapsed.data;
+    return this.derive(`x ${axis}`, () => {
+      const [iters, first, { per, start }] = [this.column("iter"), this.firstIter, this.scaleOf(axis)];
+      const result = new Float64Array(this.count);
+      for (let row = 0; row < this.count; row += 1) result[row] = start + (iters[row] - first) * per;
+      return result;
+    });
   }
 
   // The position of an iteration on the axis.
   xAt(iter, axis) {
-    if (axis !== "time" || !this.count) return iter;
-    const row = lowerBound(this.column("iter"), this.count, iter);
-    return this.elapsed.data[Math.min(row, this.count - 1)];
+    if (axis === "iter" || !this.count) return iter;
+    if (axis === "time") {
+      const row = lowerBound(this.column("iter"), this.count, iter);
+      return this.elapsed.data[Math.min(row, this.count - 1)];
+    }
+    const { per, start } = this.scaleOf(axis);
+    return start + (iter - this.firstIter) * per;
+  }
+
+  // Where the first iteration is on an axis of tokens or FLOPs, and what each adds.
+  scaleOf(axis) {
+    return this.derive(`scale ${axis}`, () => {
+      const [per, { before, firstIter }] = [this.perIter(axis), this];
+      return { per, start: before ? before.xAt(firstIter, axis) : firstIter * per };
+    });
   }
 
   // The smoothed loss. For new rows it is continued, not computed again.
   smoothed(weight) {
-    if (this.average?.weight !== weight) this.average = new Average(weight);
+    if (this.average?.weight !== weight) {
+      const { before } = this;
+      this.average = new Average(weight, before ? before.smoothed(weight)[before.shown - 1] : NaN);
+    }
     this.average.readOn(this);
     return this.average.column.data;
   }
@@ -159,11 +213,12 @@ class Segment {
 
 // An exponential moving average, corrected for its bias at the start.
 class Average {
-  constructor(weight) {
+  // `start` is the average before the first row, if a segment continues another.
+  constructor(weight, start) {
     this.weight = weight;
     this.column = new Column(Float32Array);
-    this.mean = 0;
-    this.known = 0;
+    this.mean = start === start ? start : 0;
+    this.known = start === start ? 1 : 0;
   }
 
   readOn(segment) {

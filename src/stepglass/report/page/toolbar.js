@@ -1,9 +1,5 @@
 // The controls above the charts: axis, zoom, smoothing, and a line about the visible part.
 
-function hasTimes() {
-  return view.runs.some((run) => run.has("time_ms"));
-}
-
 function toolbar() {
   const button = (text, key, act) => {
     const element = make("button", { type: "button", title: say(key) }, text);
@@ -11,9 +7,8 @@ function toolbar() {
     element.addEventListener("click", act);
     return element;
   };
-  const axis = make("select", { id: "axis", disabled: !hasTimes() },
-    make("option", { value: "iter", selected: view.axis === "iter" }, say("page-axis-iter")),
-    make("option", { value: "time", selected: view.axis === "time" }, say("page-axis-time")));
+  const axis = make("select", { id: "axis" }, ...Object.keys(AXES).map((name) =>
+    make("option", { value: name, selected: view.axis === name }, say(`page-axis-${name}`))));
   axis.setAttribute("aria-label", say("page-axis"));
   axis.addEventListener("change", () => { view.axis = axis.value; view.show(null); });
   const slider = make("input", { type: "range", min: 0, max: 99, value: 100 * view.smoothing, id: "smoothing" });
@@ -27,14 +22,24 @@ function toolbar() {
       button("▶", "page-right-key", () => view.move(0.5)),
       button(say("page-reset"), "page-reset", () => view.show(null))),
     make("label", {}, say("page-smoothing"), slider),
+    button("CSV", "page-csv", () => saveCsv(view)),
     make("output", { id: "range" }),
+    make("div", { id: "legend", className: "legend" }, ...runLegend(view)),
     make("p", { id: "thinned", className: "caption" }),
   ];
 }
 
+// Offers the axes that all runs have. With one alone, there is nothing to choose.
+function offerAxes() {
+  const axis = document.getElementById("axis");
+  for (const option of axis.options) option.disabled = !canAlign(view, option.value);
+  axis.disabled = [...axis.options].every((option) => option.disabled || option.value === "iter");
+}
+
 function showRange() {
   const [from, to] = view.range();
-  const show = (value) => (view.axis === "time" ? elapsed(value) : named(value));
+  const { show } = AXES[view.axis];
+  offerAxes();
   setText(document.getElementById("range"), view.runs.length ? `${show(from)} – ${show(to)}` : "");
   setText(document.getElementById("thinned"), thinnedText());
 }

@@ -9,22 +9,22 @@ class View {
     this.runs = [];
     this.isLive = false;
     this.numShown = 0; // rows that the charts have, drawn or not
+    this.isComplete = false; // then charts that nobody has looked at yet are drawn as well
+    this.isDrawing = false;
   }
 
   full() {
     let [low, high] = [Infinity, -Infinity];
-    for (const run of this.runs) {
-      for (const segment of run.segments) {
-        const evals = this.axis === "iter" ? segment.shownEvals : [];
-        if (evals.length) { // an evaluation may follow the last iteration
-          low = Math.min(low, evals[0][0]);
-          high = Math.max(high, evals.at(-1)[0]);
-        }
-        if (!segment.count) continue;
-        const x = segment.x(this.axis);
-        low = Math.min(low, this.axis === "time" ? 0 : x[0]);
-        high = Math.max(high, x[segment.count - 1]);
+    for (const segment of segmentsOf(this)) {
+      const evals = this.axis === "time" ? [] : segment.shownEvals;
+      if (evals.length) { // an evaluation may follow the last iteration
+        low = Math.min(low, segment.xAt(evals[0][0], this.axis));
+        high = Math.max(high, segment.xAt(evals.at(-1)[0], this.axis));
       }
+      if (!segment.shown) continue;
+      const x = segment.x(this.axis);
+      low = Math.min(low, this.axis === "iter" ? x[0] : 0);
+      high = Math.max(high, x[segment.shown - 1]);
     }
     if (!(low < high)) return Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
     return [low, this.isLive ? this.withRoom(low, high) : high];
@@ -32,7 +32,7 @@ class View {
 
   // A running run gets free space on the right, so that new rows need no full redraw.
   withRoom(low, high) {
-    const last = this.runs[0].story?.state.max_iters;
+    const last = Math.max(...this.runs.map((run) => run.story?.state.max_iters ?? 0));
     if (this.axis === "iter" && last && high > 0.7 * last && high < last) return last;
     const step = niceStep(high - low, 8);
     return low + Math.ceil((1.02 * (high - low)) / step) * step;
@@ -48,7 +48,7 @@ class View {
     if (range === null) {
       this.zoom = null;
     } else {
-      const least = Math.min(high - low, this.axis === "time" ? 1e-3 : 2);
+      const least = Math.min(high - low, AXES[this.axis].least);
       const width = Math.max(range[1] - range[0], least);
       const from = Math.max(low, Math.min(range[0], high - width));
       const to = Math.min(high, from + width);
@@ -74,6 +74,22 @@ class View {
   changed() {
     for (const chart of this.charts) chart.ask();
     this.onChange?.();
+  }
+
+  // Draws the charts that nobody has looked at, one at a time, whenever the browser has nothing else
+  // to do: a picture of the whole page shows them.
+  drawAhead() {
+    if (!this.isComplete || this.isDrawing) return;
+    const next = this.charts.find((chart) => chart.isDue && !chart.isSeen && !chart.element.hidden);
+    if (!next) return;
+    this.isDrawing = true;
+    const later = globalThis.requestIdleCallback ?? ((act) => setTimeout(act, 50));
+    later(() => {
+      this.isDrawing = false;
+      if (document.hidden) return;
+      if (next.isDue) next.draw();
+      this.drawAhead();
+    });
   }
 
   // Tells the charts that there are new rows.

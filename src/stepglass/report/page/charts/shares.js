@@ -67,9 +67,10 @@ const sharesChart = {
   section: "ledger",
   Type: SharesChart,
   tick: (value) => percent(value, 0),
-  legend: (view) => phasesOf(segmentsOf(view).filter(hasShares)).map((name) => legendEntry(phaseColor(name), phaseName(name))),
+  legend: () => [], // the table beside it is one
   follows: (story) => story.parts.map((part) => part.ledger?.covers),
-  lines: (view) => segmentsOf(view).filter(hasShares)
+  // The shares of several runs together would be those of none.
+  lines: (view) => (view.runs.length > 1 ? [] : segmentsOf(view)).filter(hasShares)
     .map((segment) => ({ x: segment.x(view.axis), y: segment.x(view.axis), count: segment.shown })),
   marks: (view, chart, pen) => {
     const counted = chart.books = chart.count();
@@ -93,7 +94,7 @@ const sharesChart = {
     if (!counted) return null;
     const bin = Math.min(counted.bins - 1, Math.floor(((at - from) / (to - from)) * counted.bins));
     if (!counted.totals[bin]) return null;
-    const place = view.axis === "time" ? elapsed(at) : say("page-iteration", { number: named(at) });
+    const place = view.axis === "iter" ? say("page-iteration", { number: named(at) }) : AXES[view.axis].show(at);
     const lines = [labelled(place, duration(counted.totals[bin]))];
     for (const name of counted.names) {
       const ms = counted.sums.get(name)[bin];

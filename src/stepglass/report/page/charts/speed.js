@@ -8,7 +8,7 @@ const tokensChart = curve({
 const mfuChart = curve({
   id: "mfu", section: "speed", values: cleanMfu, color: "violet", format: (value) => percent(value, 2),
   tick: percentTick, fromZero: true,
-  caption: (view) => view.runs.map(mfuCaption).filter(Boolean).join(" · "),
+  caption: (view) => (view.runs.length === 1 ? mfuCaption(view.runs[0]) : ""), // the table has those of several
 });
 
 function tokensPerSecond(segment) {

@@ -10,8 +10,7 @@ const timeChart = {
   follows: (story) => story.parts.map((part) => part.stalls),
   legend: (view) => {
     const reasons = phasesOf(segmentsOf(view)).filter((name) => !MINOR_PHASES.has(name) && !STEP_PHASES.has(name));
-    return [...runLegend(view), ...[...new Set([...reasons, "stall"])].map((name) =>
-      legendEntry(phaseColor(name), phaseName(name)))];
+    return [...new Set([...reasons, "stall"])].map((name) => legendEntry(phaseColor(name), phaseName(name)));
   },
   caption: (view) => {
     const normal = view.runs.length === 1 ? view.runs[0].segments.map(normalMs).filter(Boolean).at(-1) : null;
