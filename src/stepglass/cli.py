@@ -62,11 +62,11 @@ COMMANDS = {
     "train": "stepglass.cli",
     "resume": "stepglass.cli",
     "sample": "stepglass.sample.command",
+    "sweep": "stepglass.sweep.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",
     "runs": "stepglass.run_dir.command",
-    "sweep": "stepglass.sweep.command",
     "bench": "stepglass.bench.command",
     "completion": "stepglass.cli",
 }

@@ -80,5 +80,7 @@ def test_losses_of_different_data_have_no_winner_unless_they_are_in_bits_per_byt
         assert "a is the best run: 1.1308 bits per byte" in page.locator(".winner").inner_text()
     own_run(name="b", dataset="y")
     with open_page(browser, report("a", "b")) as page:
-        assert "not certain that the runs have the same data" in page.locator(".winner").inner_text()
+        assert (
+            "not certain that the runs have the same data" in page.locator(".winner").inner_text()
+        )
         assert page.locator("#compare .best").count() == 0
