@@ -22,7 +22,7 @@ from stepglass.units import one_line, shown
 
 if TYPE_CHECKING:
     from stepglass.measure.clock import PhaseClock
-    from stepglass.settings.schema import Settings
+    from stepglass.settings.schema import Given, Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
     from stepglass.watch.beside import Beside
@@ -141,10 +141,9 @@ def command_help(name: str, argv: list[str]) -> list[str]:
     from stepglass.settings import help_text  # noqa: PLC0415
 
     if name == "train":
-        from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
         from stepglass.settings.train_help import train_help  # noqa: PLC0415
 
-        return list(train_help(argv, saved_settings))
+        return list(train_help(argv, _saved_settings))
     text, settings = usage_of(name)
     width = help_text.help_width()
     lines = help_text.paragraphs(text, width)
@@ -248,8 +247,13 @@ def to_resume(argv: list[str]) -> list[str]:
     return [*named, "--init_from=resume", *argv[is_named:]]
 
 
-def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
+def _saved_settings(out_dir: Path) -> "dict[str, Given]":
     from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
+
+    return saved_settings(out_dir)
+
+
+def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
     from stepglass.settings import command_line  # noqa: PLC0415
 
     command = command_line.read_command_line(argv)
@@ -260,7 +264,7 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
         kind, _ = choose.pick_type(command.value("device"))
         recipe = command_line.recipe_by_device(kind, command.value("model"))
         console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
-    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
+    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")
     return cfg

@@ -34,7 +34,7 @@ def bar_is_below_everything(lines: list[str], width: int) -> bool:
 
 def test_the_bar_fits_every_width_and_leaves_nothing_behind():
     prepare_tiny()
-    settings = tiny_args(max_iters=1_000_000, eval_interval=200, log_interval=EVERY)
+    settings = tiny_args(max_iters=1_000_000, eval_interval=200, log_interval=EVERY, compile=False)
     widths = [80, 200, 50, 120, 50, 80]
     with terminal_window() as window:
         window.start(command("train", *settings), widths[0])

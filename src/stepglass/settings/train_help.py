@@ -1,7 +1,6 @@
 """The help of `stepglass train`: its settings by theme, with the values that a run here gets."""
 
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -140,7 +139,7 @@ def sees_gpu() -> bool:
     """Whether there seems to be a GPU that torch can use. Only torch knows for certain, and
     importing it takes a second."""
     if sys.platform == "darwin":
-        return platform.machine() == "arm64"
+        return os.uname().machine == "arm64"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     drivers = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA's, WSL's, AMD's
