@@ -136,7 +136,9 @@ def test_constraints_pin_every_dependency():
 
 
 def test_the_readme_shows_what_explain_says_today(capsys, monkeypatch):
-    sample, shown = re.findall(r"^```\n(iter 4980.*?|Problem: .*?)^```", README, re.M | re.S)
+    blocks = re.findall(r"^```\n(iter 4980.*?|Problem: .*?)^```", README, re.M | re.S)
+    sample, answer, shown = blocks
+    assert shown.startswith(answer)
     Path("train.log").write_text(sample)
     monkeypatch.setenv("COLUMNS", "96")
     assert main(["explain", "train.log", "--lang=en"]) == 0
