@@ -14,6 +14,7 @@ from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
+from stepglass.measure.records import GOOD_ENDINGS
 from stepglass.run_dir import lock
 from stepglass.units import finite, printable
 
@@ -90,9 +91,7 @@ def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
         state["iter"] = step
     reason = last.segment.end.get("reason")
     if run_dir is None:
-        state["name"] = (
-            str(reason) if reason in (*FAILED, "finished", "target", "signal") else "log"
-        )
+        state["name"] = str(reason) if reason in (*FAILED, *GOOD_ENDINGS) else "log"
     elif lock.owner_of(run_dir) is not None:
         state["name"] = "running"
     else:

@@ -24,6 +24,7 @@ NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 ENDINGS = {
     "finished": "finished",
     "target": "reached its target",
+    "patience": "ended, no more improvement",
     "signal": "stopped by a signal",
     "failed": "failed",
     "oom": "out of memory",

@@ -1,0 +1,124 @@
+"""Fits a run to small data: a pure function from facts about the data to settings, with reasons.
+
+    for choice in choices(cfg, facts, free): ...
+
+A model that sees a small text many times memorises it, and predicts new text worse and worse. How
+hard it would memorise follows from two ratios: how often it sees each token (epochs), and how many
+parameters it has for each token. Their product is the pressure. Dropout grows with its logarithm.
+For large data the pressure is low, and nothing is changed. docs/recipes.md has the measurements.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from stepglass import units
+from stepglass.settings.train import TrainConfig
+
+LOW_PRESSURE = 3.0  # up to here, dropout makes the best loss worse
+DROPOUT_PER_DECADE = 0.1  # of pressure
+MOST_DROPOUT = 0.5
+MOST_EPOCHS = 100  # later ones improve nothing
+LEAST_ITERS = 300  # the learning rate has to rise and fall
+EVAL_BUDGET = 0.1
+PATIENCE = 5  # evaluations
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known before the first step."""
+
+    train_tokens: int
+    val_tokens: int
+    parameters: int
+    in_embeddings: int  # parameters in the token table and the head
+
+
+class Choice(NamedTuple):
+    """A setting, its new value, and the reason in a few words."""
+
+    key: str
+    value: Any
+    reason: str
+
+
+def epochs_of(cfg: TrainConfig, train_tokens: int) -> float:
+    """How often the run sees each token of the training data."""
+    return cfg.max_iters * cfg.tokens_per_iter / train_tokens
+
+
+def iters_in(epochs: float, cfg: TrainConfig, train_tokens: int) -> int:
+    """The number of iterations that see the training data so often."""
+    return max(1, math.ceil(epochs * train_tokens / cfg.tokens_per_iter))
+
+
+def pressure(cfg: TrainConfig, facts: Facts) -> float:
+    """How hard the model would memorise: epochs times parameters per token."""
+    return epochs_of(cfg, facts.train_tokens) * facts.parameters / facts.train_tokens
+
+
+def is_small(cfg: TrainConfig, facts: Facts) -> bool:
+    """Whether the data is small for this run."""
+    return pressure(cfg, facts) > LOW_PRESSURE
+
+
+def dropout_for(pressure: float) -> float:
+    """The dropout that gives about the best validation loss.
+
+    >>> [dropout_for(x) for x in (0.8, 3, 20, 300, 2000, 1e9)]
+    [0.0, 0.0, 0.08, 0.2, 0.28, 0.5]
+    """
+    if pressure <= LOW_PRESSURE:
+        return 0.0
+    return round(min(DROPOUT_PER_DECADE * math.log10(pressure / LOW_PRESSURE), MOST_DROPOUT), 2)
+
+
+def facts_line(cfg: TrainConfig, facts: Facts) -> str:
+    share = facts.in_embeddings / facts.parameters
+    return (
+        f"data: small for this run: {facts.train_tokens:,} training tokens, "
+        f"{facts.parameters:,} parameters ({units.percent(share, 1)} of them in embeddings), "
+        f"{epochs_of(cfg, facts.train_tokens):.1f} epochs in {cfg.max_iters} iterations"
+    )
+
+
+def choices(cfg: TrainConfig, facts: Facts, free: Collection[str]) -> list[Choice]:
+    """The settings to change for small data. Only those in `free` are changed: nobody has chosen
+    them."""
+    if not is_small(cfg, facts):
+        return []
+    found = []
+    iters = max(LEAST_ITERS, iters_in(MOST_EPOCHS, cfg, facts.train_tokens))
+    if iters < cfg.max_iters and "max_iters" in free:
+        epochs = iters * cfg.tokens_per_iter / facts.train_tokens
+        found.append(Choice("max_iters", iters, f"{epochs:.0f} epochs; more improve nothing"))
+        cfg = replace(cfg, max_iters=iters)
+    dropout = dropout_for(pressure(cfg, facts))
+    if dropout > cfg.dropout:
+        per_token = facts.parameters / facts.train_tokens
+        found.append(
+            Choice(
+                "dropout",
+                dropout,
+                f"{epochs_of(cfg, facts.train_tokens):.1f} epochs and {per_token:.1f} parameters "
+                "per token: the model would memorise the text without it",
+            )
+        )
+    return [choice for choice in [*found, *evaluations(cfg, facts)] if choice.key in free]
+
+
+def evaluations(cfg: TrainConfig, facts: Facts) -> list[Choice]:
+    """Evaluate often: memorising begins early. A small validation split makes that cheap, if the
+    training loss is measured on as many windows."""
+    found = []
+    windows = (facts.val_tokens - 1) // cfg.block_size
+    eval_iters = math.ceil(max(1, windows) / cfg.batch_size)
+    if eval_iters < cfg.eval_iters:
+        found.append(Choice("eval_iters", eval_iters, "the whole validation split is no larger"))
+    if cfg.eval_budget < EVAL_BUDGET and cfg.eval_interval == "auto":
+        found.append(
+            Choice("eval_budget", EVAL_BUDGET, "evaluate often, because memorising begins early")
+        )
+    found.append(Choice("patience", PATIENCE, "evaluations without a new best, and the run ends"))
+    return found
