@@ -140,6 +140,8 @@ def try_compile(run: Run, windows: Windows) -> float | None:
     except Interrupted:
         return None  # the loop ends the run before the first update
     except Exception as error:  # a compiler may raise any exception
+        if run.stop.is_set():
+            return None  # it has wrapped the interruption in an error of its own
         if is_out_of_memory(error) or isinstance(error, TrainingFailed):  # a replica was lost
             raise
         run.engine.compile(False)
