@@ -21,8 +21,10 @@ DROPOUT_PER_DECADE = 0.1  # of pressure
 MOST_DROPOUT = 0.5
 MOST_EPOCHS = 100  # later ones improve nothing
 LEAST_ITERS = 300  # the learning rate has to rise and fall
-EVAL_BUDGET = 0.1
-PATIENCE = 5  # evaluations
+MOST_EVALS = 32  # in a run
+EVAL_SHARE = 0.1  # of the run, at most
+FORWARD_SHARE = 0.4  # of an iteration's time: an evaluation has no backward pass
+PATIENCE_SHARE = 1 / 3  # of the run
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,38 @@ def choices(cfg: TrainConfig, facts: Facts, free: Collection[str]) -> list[Choic
 
 
 def evaluations(cfg: TrainConfig, facts: Facts) -> list[Choice]:
-    """Evaluate often: memorising begins early. A small validation split makes that cheap, if the
-    training loss is measured on as many windows."""
+    """Evaluate early and often, because memorising begins early, and end the run when it has
+    begun. The interval does not depend on the speed of the machine, so the same run is always ended
+    at the same step."""
     found = []
-    windows = (facts.val_tokens - 1) // cfg.block_size
-    eval_iters = math.ceil(max(1, windows) / cfg.batch_size)
+    windows = max(1, (facts.val_tokens - 1) // cfg.block_size)
+    eval_iters = min(cfg.eval_iters, math.ceil(windows / cfg.batch_size))
     if eval_iters < cfg.eval_iters:
         found.append(Choice("eval_iters", eval_iters, "the whole validation split is no larger"))
-    if cfg.eval_budget < EVAL_BUDGET and cfg.eval_interval == "auto":
-        found.append(
-            Choice("eval_budget", EVAL_BUDGET, "evaluate often, because memorising begins early")
+    interval = cfg.eval_interval
+    if interval == "auto":
+        tokens = (eval_iters * cfg.batch_size + min(windows, eval_iters * cfg.batch_size)) * (
+            cfg.block_size
         )
-    found.append(Choice("patience", PATIENCE, "evaluations without a new best, and the run ends"))
+        cost = FORWARD_SHARE * tokens / cfg.tokens_per_iter  # in iterations
+        interval = near(max(cfg.max_iters / MOST_EVALS, cost / EVAL_SHARE))
+        found.append(
+            Choice("eval_interval", interval, "early and often, because memorising begins early")
+        )
+        found.append(Choice("eval_budget", 2 * EVAL_SHARE, "what these evaluations may take"))
+    patience = math.ceil(PATIENCE_SHARE * cfg.max_iters / interval)
+    found.append(
+        Choice("patience", patience, "evaluations without a new best end the run, a third of it")
+    )
     return found
+
+
+def near(value: float) -> int:
+    """A round number near this one.
+
+    >>> [near(x) for x in (0.3, 4.7, 9.4, 29, 104, 160)]
+    [1, 5, 10, 25, 100, 200]
+    """
+    power = 10 ** max(0, math.floor(math.log10(max(value, 1))))
+    steps = [power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor % 1 == 0]
+    return int(min(steps, key=lambda step: abs(math.log(step / max(value, 1e-9)))))
