@@ -61,9 +61,9 @@ def after_each_evaluation(monkeypatch: pytest.MonkeyPatch, act: Callable[[Run], 
     """`act` is called when an evaluation has been logged, and saved if it was to be."""
     real = loop.evaluate_and_save
 
-    def evaluate_and_save(t: Training) -> bool:
-        is_reached = real(t)
+    def evaluate_and_save(t: Training) -> str | None:
+        reason = real(t)
         act(t.run)
-        return is_reached
+        return reason
 
     monkeypatch.setattr(loop, "evaluate_and_save", evaluate_and_save)

@@ -217,10 +217,10 @@ def train(argv: list[str]) -> None:
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        cfg = _settings_of(argv, console)
+        cfg, free = _settings_of(argv, console)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
-        _train(cfg, argv, clock, console, page)
+        _train(cfg, argv, clock, console, page, free)
 
 
 RESUME_USAGE = """\
@@ -253,7 +253,8 @@ def _saved_settings(out_dir: Path) -> "dict[str, Given]":
     return saved_settings(out_dir)
 
 
-def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
+def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", frozenset[str]]:
+    """The settings of a run, and the names of those that nobody chose."""
     from stepglass.settings import command_line  # noqa: PLC0415
 
     command = command_line.read_command_line(argv)
@@ -267,7 +268,7 @@ def _settings_of(argv: list[str], console: "Console") -> "TrainConfig":
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")
-    return cfg
+    return cfg, command.free_settings()
 
 
 def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
@@ -284,6 +285,7 @@ def _train(
     clock: "PhaseClock",
     console: "Console",
     page: "Beside | None",
+    free: frozenset[str],
 ) -> None:
     from stepglass.process import StopRequest  # noqa: PLC0415
 
@@ -296,7 +298,7 @@ def _train(
         from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
-            training = set_up(cfg, argv, Surroundings(clock, console, stop))
+            training = set_up(cfg, argv, Surroundings(clock, console, stop, free))
             if page is not None:
                 page.announce()
         train_to_the_end(training, ending.closing_findings)

@@ -64,6 +64,9 @@ class StopRequest:
         for again in self._before:
             signal.signal(again, signal.SIG_DFL)  # a second signal ends even a long C call
         if self._is_interrupting:
+            # A compiler leaves a million objects behind. It searches them for cycles on its way
+            # out, and so do we, for up to four seconds on a busy machine.
+            gc.freeze()
             raise Interrupted
 
 

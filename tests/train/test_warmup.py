@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from helpers import prepare_tiny, records, train_tiny
+from stepglass.process import Interrupted, StopRequest
 from stepglass.train import pace, setup
+from stepglass.train.engines.helper_process import Helper
 from stepglass.train.engines.replicas import Replicas
 from stepglass.train.muon import MuonAdamW
 from stepglass.train.saves import Saves
@@ -163,3 +165,43 @@ def test_a_signal_ends_a_compilation_at_once(threads, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "stopped by SIGINT after 0 updates" in said
     assert records("end")[-1]["reason"] == "signal"
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_signal_is_answered_although_the_compiler_takes_it_for_an_error_of_its_own(
+    replicas, threads, monkeypatch, capsys
+):
+    """torch's compiler turns what it does not know into an error. The other replicas are not
+    waited for then: they would compile for another minute."""
+    threads(replicas)
+
+    def compiler_that_wraps_errors(model):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except BaseException as error:
+            raise RuntimeError("internal error of the compiler") from error
+        raise AssertionError("the signal came too late")
+
+    waited_for = []
+    real = Helper.receive
+
+    def receive(self, patience, is_updating=False):
+        waited_for.append(patience._is_stopping())
+        return real(self, patience, is_updating)
+
+    monkeypatch.setattr(torch, "compile", compiler_that_wraps_errors)
+    monkeypatch.setattr(Helper, "receive", receive)
+    assert train_tiny(compile=True) == 0
+    said = capsys.readouterr().out
+    assert "stopped by SIGINT after 0 updates" in said
+    assert "compile failed" not in said
+    assert not any(waited_for)
+
+
+def test_a_signal_during_a_compilation_searches_no_objects_for_cycles(monkeypatch):
+    """The compiler, and we, collect garbage on the way out: a million objects, for seconds."""
+    frozen = []
+    monkeypatch.setattr("stepglass.process.gc.freeze", lambda: frozen.append(True))
+    with StopRequest() as stop, pytest.raises(Interrupted), stop.interrupting():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert frozen == [True]

@@ -152,7 +152,7 @@ class Part:
         """Did the run reach its planned end? A truncated log does not show that."""
         if not self.is_finished or self.error is not None:
             return False
-        if self.segment.end.get("reason") in ("finished", "target"):
+        if self.segment.end.get("reason") in ("finished", "target", "patience"):
             return True
         last = self.segment.last_iter
         if self.max_iters is None or last is None:

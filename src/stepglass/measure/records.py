@@ -180,7 +180,7 @@ class EndRecord(Keyed):
     """Written when the process ends in good order."""
 
     kind: ClassVar[str] = "end"
-    reason: Annotated[str, "`finished`, `target`, `signal`, `failed`, `oom` or `error`"]
+    reason: Annotated[str, "`finished`, `target`, `patience`, `signal`, `failed`, `oom` or `error`"]
     iter: Annotated[int, "updates done"]
     ledger: Annotated[dict[str, Any], "`wall_ms` and `phases` of the whole process, which add up"]
     background: Annotated[
@@ -189,7 +189,7 @@ class EndRecord(Keyed):
     ]
 
 
-GOOD_ENDINGS = ("finished", "target", "signal")
+GOOD_ENDINGS = ("finished", "target", "patience", "signal")
 BAD_ENDINGS = ("failed", "oom", "error")
 
 RunRecord = StartRecord | IterRecord | EvalRecord | CheckpointRecord | EventRecord | EndRecord

@@ -18,6 +18,7 @@ from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
 from stepglass.logs.table import median
 from stepglass.measure.bits_per_byte import bits_per_byte
+from stepglass.measure.records import GOOD_ENDINGS
 from stepglass.run_dir import lock
 from stepglass.units import finite, printable
 
@@ -96,9 +97,7 @@ def run_state(study: Study, run_dir: Path | None) -> dict[str, Any]:
         state["iter"] = step
     reason = last.segment.end.get("reason")
     if run_dir is None:
-        state["name"] = (
-            str(reason) if reason in (*FAILED, "finished", "target", "signal") else "log"
-        )
+        state["name"] = str(reason) if reason in (*FAILED, *GOOD_ENDINGS) else "log"
     elif isinstance(reason, str):
         state["name"] = reason  # even if its process has not gone yet
     else:

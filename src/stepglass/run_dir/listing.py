@@ -21,6 +21,7 @@ NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 ENDINGS = {  # the reasons of an end record, as a word or two
     "finished": "finished",
     "target": "target reached",
+    "patience": "no more gain",
     "signal": "stopped",
     "failed": "failed",
     "oom": "out of memory",

@@ -58,6 +58,13 @@ class CommandLine:
             and self.value("init_from") != "resume"
         )
 
+    def free_settings(self) -> frozenset[str]:
+        """The settings that nobody chose: they come from a recipe that was chosen automatically."""
+        if not self.wants_recipe_by_device():
+            return frozenset()
+        chosen = {*self.flags, *self.files, *(["max_iters"] if self.value("epochs") else [])}
+        return frozenset(TRAIN_SETTINGS.names()) - chosen
+
 
 def read_command_line(argv: list[str]) -> CommandLine:
     """Parse a command line. Words are config files (.toml, .py) or the name of a data set. The rest
@@ -152,8 +159,15 @@ def recipe_by_device(kind: str, model: str) -> str:
 def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) -> TrainConfig:
     """Combine a command line with a recipe or, when resuming, with the run's saved settings."""
     base: dict[str, Given] = {}
+    if command.value("epochs") and command.is_given("max_iters"):
+        raise ConfigError(
+            f"epochs={command.value('epochs'):g} and max_iters={command.value('max_iters')} both "
+            "set the length of the run; keep one"
+        )
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
+        if command.is_given("max_iters"):
+            base.pop("epochs", None)
         _refuse_another_model(command, base)
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}

@@ -52,6 +52,7 @@ SCHEDULE_ITERS = ("warmup_iters", "cooldown_iters", "lr_decay_iters")
 # Far above any useful value, and far below the largest number that a weight can hold.
 MAX_RATE = 1e20
 MAX_DECAY = 1e6
+MAX_EPOCHS = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,12 @@ class TrainConfig(Config):
         0.0,
         "stop, with a checkpoint, at the first evaluation at or below this, over the whole "
         "validation split; 0: none",
+        minimum=0,
+    )
+    patience: int | Literal["auto"] = setting(
+        "auto",
+        "end the run after this many evaluations without a new best; 0: never; auto: on if the "
+        "recipe is chosen automatically and the data is small for the run",
         minimum=0,
     )
     log_interval: int = setting(
@@ -167,6 +174,13 @@ class TrainConfig(Config):
     muon_momentum: float = setting(0.95, "Muon's momentum", minimum=0, maximum=0.999)
     max_iters: int = setting(
         600_000, "the exact number of updates (nanoGPT does one more)", minimum=0
+    )
+    epochs: float = setting(
+        0.0,
+        "the length of the run in passes over the training data, instead of max_iters; 0: as "
+        "max_iters says",
+        minimum=0,
+        maximum=MAX_EPOCHS,
     )
     weight_decay: float = setting(
         0.1, "decay of matrices and embeddings", minimum=0, maximum=MAX_DECAY

@@ -23,6 +23,7 @@ GROUPS = {
     "what most people set": (
         "out_dir",
         "max_iters",
+        "epochs",
         "batch_size",
         "block_size",
         "n_layer",
@@ -45,6 +46,7 @@ GROUPS = {
         "eval_interval",
         "eval_budget",
         "eval_iters",
+        "patience",
         "sample_tokens",
         "log_interval",
         "log_to",

@@ -4,9 +4,8 @@ With random batches, two evaluations would also differ by chance. Fixed windows 
 chosen by a separate random generator, so an evaluation does not change the next training batches.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,9 @@ from stepglass.sample.text import short_text
 from stepglass.settings.train import TrainConfig
 from stepglass.train.engines.engine import Engine
 from stepglass.train.eval_schedule import EvalSchedule
+from stepglass.train.evaluation import Evaluation
 from stepglass.train.run import Run
+from stepglass.train.turning import Turning
 
 CPU_LOGITS = 1 << 24
 CPU_TOKENS = 8192  # in a batch: sizes from 512 to 16384 take the same time, within noise
@@ -38,20 +39,6 @@ class Windows:
     val: "np.ndarray[Any, Any]"
     block_size: int
     rows: int  # windows in a batch
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Losses of both splits; `val_se` is the standard error of `val_loss` over its windows."""
-
-    train_loss: float
-    val_loss: float
-    val_se: float | None
-    windows: int
-
-    @property
-    def is_finite(self) -> bool:
-        return math.isfinite(self.val_loss + self.train_loss)
 
 
 def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device) -> Windows:
@@ -90,7 +77,7 @@ def evaluate(
     if val is None:
         return None
     spread = float(val.std()) / len(val) ** 0.5 if len(val) > 1 else None
-    return Evaluation(float(train.mean()), float(val.mean()), spread, len(val))
+    return Evaluation(float(train.mean()), float(val.mean()), spread, len(val), val)
 
 
 @torch.inference_mode()
@@ -117,15 +104,19 @@ def _losses(
 
 @dataclass
 class Evaluations:
-    """The evaluations of a run: when they are due, and what is logged about each."""
+    """The evaluations of a run: when they are due, and what is logged and said about each."""
 
     run: Run
     windows: Windows
     schedule: EvalSchedule
     tokenizer: Tokenizer | None  # set if a text sample is logged with each evaluation
+    turning: Turning = field(default_factory=Turning)
 
     def is_due(self, step: int) -> bool:
-        return self.schedule.is_due(step, self.run.iter_ms())
+        if self.schedule.every is None:
+            self._say(self.schedule.decide(self.run.iter_ms()))
+            self.run.state.eval_every = self.schedule.every
+        return self.schedule.is_due(step)
 
     def sample(self) -> str | None:
         """A text that the model writes, if `sample_tokens` is set. It uses a random generator of
@@ -139,14 +130,24 @@ class Evaluations:
         """Log and print an evaluation of the current weights."""
         run = self.run
         run.state.evaluated_at, run.last_val_loss = run.state.step, result.val_loss
-        record = EvalRecord(iter=run.state.step, wall_ms=wall_ms, **asdict(result))
+        record = EvalRecord(
+            iter=run.state.step,
+            wall_ms=wall_ms,
+            train_loss=result.train_loss,
+            val_loss=result.val_loss,
+            val_se=result.val_se,
+            windows=result.windows,
+        )
         run.log.write(record)
         if text is not None:
             run.event(SampleEvent(text=text))
         run.console.evaluation(record)
-        self.schedule.measured(wall_ms)
-        iter_ms = run.iter_ms()
-        if iter_ms is not None and not run.cfg.eval_only:
-            cost = self.schedule.cost(iter_ms)
-            if cost is not None:
-                run.say_once("cost of evaluations", cost)
+        if run.cfg.eval_only:
+            return
+        self._say(self.turning.add(run.state.step, result))
+        self._say(self.schedule.measured(wall_ms, run.iter_ms()))
+        run.state.eval_every = self.schedule.every
+
+    def _say(self, line: str | None) -> None:
+        if line is not None:
+            self.run.console.say(line)

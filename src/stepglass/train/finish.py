@@ -112,6 +112,11 @@ def say_why(run: Run, reason: str) -> None:
     if reason == "signal":
         run.event(SignalEvent(name=run.stop.name or units.UNKNOWN))
         run.console.say(stopped_line(run.stop.name, step))
+    if reason == "patience":
+        run.console.say(
+            f"ended by patience after {step} updates: {run.state.evals_since_best} evaluations "
+            f"without a new best; --patience=0 goes on to the end"
+        )
     if reason == "target":
         run.console.say(
             f"target reached after {step} updates: val loss {units.loss(run.last_val_loss)} "

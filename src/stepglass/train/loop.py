@@ -29,8 +29,9 @@ def loop(t: Training) -> str:
         if run.folder.lost is not None:
             return "lost"
         if (evals.is_due(step) or is_last) and state.evaluated_at != step:
-            if evaluate_and_save(t):
-                return "target"
+            reason = evaluate_and_save(t)
+            if reason is not None:
+                return reason
             continue  # a signal may have arrived during the evaluation
         if is_last:
             return "finished"
@@ -54,9 +55,9 @@ def loop(t: Training) -> str:
             iterations.add(step, lr, loss, grad_norm)
 
 
-def evaluate_and_save(t: Training) -> bool:
+def evaluate_and_save(t: Training) -> str | None:
     """Evaluate, remember the best loss, and save. nanoGPT counts this time as part of an iteration.
-    Returns True if the run has reached its target loss."""
+    Returns a reason to stop: the target is reached, or there was no new best for too long."""
     run, clock = t.run, t.run.clock
     t.iterations.drain()  # detects a NaN loss before a checkpoint is written
     with clock.phase("gc"):
@@ -69,7 +70,7 @@ def evaluate_and_save(t: Training) -> bool:
         is_number = result is not None and math.isfinite(result.val_loss)
         text = t.evals.sample() if is_number else None
     if result is None:
-        return False  # the run was asked to stop
+        return None  # the run was asked to stop
     with clock.phase("log"):
         t.evals.record(result, (clock.spent_ns("eval") - before) / 1e6, text)
         t.iterations.correct_peak()
@@ -78,4 +79,7 @@ def evaluate_and_save(t: Training) -> bool:
         raise NotFinite(what, spoilt_step=None)  # these weights have not been saved
     if not run.cfg.eval_only:
         t.saves.after_evaluation()
-    return run.cfg.target_val_loss > 0 and result.val_loss <= run.cfg.target_val_loss
+    if 0 < run.cfg.target_val_loss >= result.val_loss:
+        return "target"
+    is_last = run.state.step >= t.last_step
+    return "patience" if run.out_of_patience() and not is_last else None

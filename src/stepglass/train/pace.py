@@ -69,7 +69,7 @@ def time_left_ms(run: Run, schedule: EvalSchedule, last_step: int) -> float | No
     if step >= last_step:
         evaluations = int(run.state.evaluated_at != step)
     else:
-        every = schedule.every(iter_ms) or last_step
+        every = schedule.every or last_step
         is_done = run.state.evaluated_at == step and step % every == 0
         evaluations = (last_step - 1) // every - (step - 1) // every - is_done + 1  # one at the end
     return (last_step - step) * iter_ms + evaluations * schedule.expected_ms(iter_ms)

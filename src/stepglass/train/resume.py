@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ from stepglass.train.extended_run import in_iterations, rewarm_if_extended
 from stepglass.train.run import Run, RunState
 from stepglass.train.training import Training
 
+COUNTERS = ("step", "tokens", "evaluated_at", "best_val_loss", "best_step")
+NEWER_COUNTERS = ("evals_since_best", "eval_every")  # checkpoints of earlier versions have none
 RUN_ID = re.compile(r"[0-9a-f]{1,64}")
 
 Found = tuple[Path, Snapshot]  # a checkpoint: its path and its contents
@@ -110,6 +111,8 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     ) as error:
         raise CheckpointError(f"{path}: its state does not fit this run: {error}") from error
     run.first_step = run.state.step
+    if run.out_of_patience():
+        run.state.evals_since_best = 0  # the run was ended by it, and is to go on
     t.saves.resumed(path.name)
     if run.cfg.eval_only:
         run.state.evaluated_at = -1  # evaluate again, with the settings of this command
@@ -127,7 +130,19 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     if different:
         run.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
     rewarm_if_extended(run, stored)
+    keep_eval_interval(t, stored)
     run.event(ResumeEvent(path=str(path.relative_to(run.run_dir)), changed=different))
+
+
+def keep_eval_interval(t: Training, stored: Any) -> None:
+    """Evaluate at the same steps as an unbroken run, so that the same one is the best, unless the
+    length of the run has changed."""
+    state, cfg = t.run.state, t.run.cfg
+    is_as_long = isinstance(stored, dict) and stored.get("max_iters") == cfg.max_iters
+    if state.eval_every is None or cfg.eval_interval != "auto" or not is_as_long:
+        state.eval_every = None
+    elif not cfg.eval_only:
+        t.run.console.say(t.evals.schedule.keep(state.eval_every))
 
 
 def repair_best(run: Run, path: Path) -> None:
@@ -152,11 +167,19 @@ def repair_best(run: Run, path: Path) -> None:
 
 def read_state(stored: dict[str, Any]) -> RunState:
     """The counters of a checkpoint. Raises ValueError if they are not valid."""
-    counters = {key: stored[key] for key in asdict(RunState()) if key != "rewarm"}
-    state = RunState(**counters, rewarm=read_rewarm(stored.get("rewarm")))
+    counters = {key: stored[key] for key in COUNTERS}
+    newer = {key: stored[key] for key in NEWER_COUNTERS if key in stored}
+    state = RunState(**counters, **newer, rewarm=read_rewarm(stored.get("rewarm")))
     for name in ("step", "tokens", "evaluated_at"):
         if type(getattr(state, name)) is not int:
             raise ValueError(f"{name} is {units.shown(getattr(state, name))}")
+    every, since = state.eval_every, state.evals_since_best
+    if type(since) is not int or since < 0 or not (every is None or type(every) is int):
+        raise ValueError(
+            f"evals_since_best is {units.shown(since)}, eval_every {units.shown(every)}"
+        )
+    if every is not None and every < 1:
+        raise ValueError(f"eval_every is {every}")
     if state.step < 0 or state.tokens < 0 or not -1 <= state.evaluated_at <= state.step:
         raise ValueError(f"step {state.step}, {state.tokens} tokens, {state.evaluated_at=}")
     best = state.best_val_loss, state.best_step

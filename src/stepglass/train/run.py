@@ -36,6 +36,8 @@ class RunState:
     evaluated_at: int = -1  # the step of the last evaluation
     best_val_loss: float | None = None
     best_step: int | None = None
+    evals_since_best: int = 0
+    eval_every: int | None = None  # the interval that eval_interval=auto has decided on
     rewarm: Rewarm | None = None  # set if the run was extended after its learning rate had fallen
 
 
@@ -78,6 +80,11 @@ class Run:
             return None
         aside_ns = self.clock.spent_ns("eval") + self.clock.spent_ns("warmup")
         return (self.clock.elapsed_ms() - aside_ns / 1e6) / steps
+
+    def out_of_patience(self) -> bool:
+        """Whether there were `patience` evaluations without a new best."""
+        limit = self.cfg.patience
+        return isinstance(limit, int) and 0 < limit <= self.state.evals_since_best
 
     def event(self, detail: EventDetail) -> None:
         """Write an event to the run log."""

@@ -122,8 +122,10 @@ class Saves:
             self.wait()  # if the pending save fails, the best loss goes back to the one before
         self.report()
         best_before = self._note_best()
+        state = self.run.state
+        state.evals_since_best = 0 if best_before is not None else state.evals_since_best + 1
         is_wanted = best_before is not None or self.run.cfg.always_save_checkpoint
-        if self.run.state.step > 0 and is_wanted:
+        if state.step > 0 and is_wanted:
             self.begin(best_before)
 
     def wait(self) -> None:

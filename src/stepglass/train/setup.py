@@ -45,6 +45,7 @@ from stepglass.train.engines.making import make_engine
 from stepglass.train.environment import environment
 from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluate import Evaluations, Windows, choose_windows
+from stepglass.train.fitted import fitted
 from stepglass.train.iterations import Iterations
 from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming_memory_errors
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
@@ -57,11 +58,13 @@ from stepglass.train.warmup import Rehearsal, rehearse, undisturbed, warm_up
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a run gets from its caller: a clock, a console, and the request to stop."""
+    """What a run gets from its caller: a clock, a console, the request to stop, and the names of
+    the settings that nobody chose, which may be fitted to the data."""
 
     clock: PhaseClock
     console: Console
     stop: StopRequest
+    free: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Plan:
 
 def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
     """Check everything that the run needs, then build it. Call it inside the `warmup` phase."""
-    plan = make_plan(cfg, around.console)
+    plan = make_plan(cfg, around.console, around.free)
+    cfg = plan.cfg
     is_new = not Path(cfg.out_dir).exists()
     folder = open_run_dir(cfg, plan.data.folder, around.console.say)
     run_dir = folder.folder.path
@@ -114,8 +118,9 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
 # -- check --------------------------------------------------------------------------------------
 
 
-def make_plan(cfg: TrainConfig, console: Console) -> Plan:
-    """Choose a device, open the data, and raise an error for settings that cannot work."""
+def make_plan(cfg: TrainConfig, console: Console, free: frozenset[str]) -> Plan:
+    """Choose a device, open the data, fit the settings to it, and raise an error for settings that
+    cannot work."""
     start.check_packages(cfg.logger_names)
     device = choose.pick_device(cfg)
     for reason in device.reasons:
@@ -124,6 +129,7 @@ def make_plan(cfg: TrainConfig, console: Console) -> Plan:
     console.say(console_lines.vocab_size_line(data.vocab_size, data.origin))
     for warning in data.warnings:
         console.say(f"warning: {warning}")
+    cfg = fitted(cfg, data, free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
     shape = registry.shape_of(cfg, data.vocab_size)
@@ -243,6 +249,7 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         with undisturbed(run):
             compiled_before = was_compiled(resumed[1]) if resumed else None
             rehearsal = rehearse(run, t.evals.windows, compiled_before)
+        t.evals.schedule.eval_ms = rehearsal.eval_ms
         run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
         with undisturbed(run):
             warm_up(run, t.evals.windows, rehearsal)

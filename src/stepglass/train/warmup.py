@@ -35,6 +35,7 @@ class Rehearsal:
     startup_ms: float = 0.0
     first_batch_ms: float = 0.0
     update_ms: float = 0.0
+    eval_ms: float | None = None  # of an evaluation
     does_compile: bool = False
 
 
@@ -66,8 +67,9 @@ def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehear
     first_pass(run, windows)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
     step_ms = 0.0 if run.cfg.eval_only else measure_update_ms(run)
+    eval_ms = measure_eval_ms(run, windows) if run.cfg.eval_interval == "auto" else None
     does_compile = decide_to_compile(run, step_ms, compiled_before)
-    return Rehearsal(startup_ms, first_batch_ms, step_ms, does_compile)
+    return Rehearsal(startup_ms, first_batch_ms, step_ms, eval_ms, does_compile)
 
 
 def decide_to_compile(run: Run, step_ms: float, compiled_before: bool | None) -> bool:
@@ -104,10 +106,25 @@ def first_pass(run: Run, windows: Windows) -> None:
     """Run one batch forward and backward, and score one batch of an evaluation."""
     run.engine.backward(micro_batches(run.data, run.cfg, 0)[:1], 0)
     run.engine.discard_gradients()
+    score_batch(run, windows)
+
+
+def score_batch(run: Run, windows: Windows) -> None:
+    """Score one batch of an evaluation, and wait for the device."""
     with torch.inference_mode():
         offsets = np.resize(windows.val[: windows.rows], windows.rows)
         tokens = run.data.val.windows(offsets, windows.block_size + 1)
-        run.engine.score(*as_tensors(tokens)).cpu()  # waits for the device
+        run.engine.score(*as_tensors(tokens)).cpu()
+
+
+def measure_eval_ms(run: Run, windows: Windows) -> float | None:
+    """The time of an evaluation, from one of its batches."""
+    if run.cfg.eval_only or run.stop.is_set():
+        return None
+    start = time.perf_counter_ns()
+    score_batch(run, windows)
+    batches = (len(windows.train) + len(windows.val)) / windows.rows
+    return (time.perf_counter_ns() - start) / 1e6 * batches
 
 
 def try_compile(run: Run, windows: Windows) -> float | None:
@@ -123,6 +140,8 @@ def try_compile(run: Run, windows: Windows) -> float | None:
     except Interrupted:
         return None  # the loop ends the run before the first update
     except Exception as error:  # a compiler may raise any exception
+        if run.stop.is_set():
+            return None  # it has wrapped the interruption in an error of its own
         if is_out_of_memory(error) or isinstance(error, TrainingFailed):  # a replica was lost
             raise
         run.engine.compile(False)

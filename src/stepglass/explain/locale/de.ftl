@@ -756,6 +756,7 @@ page-state = Status
 page-state-running = läuft
 page-state-finished = fertig
 page-state-target = Ziel erreicht
+page-state-patience = beendet, keine Verbesserung mehr
 page-state-signal = durch ein Signal beendet
 page-state-failed = fehlgeschlagen
 page-state-oom = Speicher erschöpft

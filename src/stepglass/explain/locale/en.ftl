@@ -704,6 +704,7 @@ page-state = state
 page-state-running = running
 page-state-finished = finished
 page-state-target = target reached
+page-state-patience = ended, no more improvement
 page-state-signal = stopped by a signal
 page-state-failed = failed
 page-state-oom = out of memory

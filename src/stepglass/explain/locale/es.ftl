@@ -752,6 +752,7 @@ page-state = estado
 page-state-running = en marcha
 page-state-finished = terminada
 page-state-target = objetivo alcanzado
+page-state-patience = terminada, ya no mejoraba
 page-state-signal = detenida por una señal
 page-state-failed = fallida
 page-state-oom = memoria agotada

@@ -747,6 +747,7 @@ page-state = état
 page-state-running = en cours
 page-state-finished = terminé
 page-state-target = objectif atteint
+page-state-patience = terminé, plus d'amélioration
 page-state-signal = arrêté par un signal
 page-state-failed = échec
 page-state-oom = mémoire insuffisante

@@ -174,7 +174,9 @@ class Replicas(Engine):
         failure = None
         try:
             own = getattr(self._replicas[0], name)(*work[0])
-        except Exception as error:  # noqa: BLE001  raised below, when the helpers have answered
+        except Exception as error:  # raised below, when the helpers have answered
+            if name in self._to_compile and self._is_stopping():
+                raise Interrupted from error  # the compiler has wrapped it in an error of its own
             failure = error
         patience = self._patience(name, time.perf_counter() - start)
         theirs = [h.receive(patience, is_updating=name == "update") for h in self._helpers]
