@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from stepglass.hardware import cpu_peak
-from stepglass.hardware.cpu_peak import combined_rates, is_quiet, measure_cpu_peak
+from stepglass.hardware.cpu_peak import combined_rates, is_steady, measure_cpu_peak
 
 
 def products(*lengths: float, start: float = 0.0) -> np.ndarray:
@@ -38,10 +38,10 @@ class Machine:
         monkeypatch.setattr(cpu_peak, "FLOPS", 1.0)
         monkeypatch.setattr(cpu_peak, "_multiply_on_all", self.multiply)
 
-    def multiply(self, threads: int, dtype: torch.dtype) -> list[np.ndarray]:
+    def multiply(self, threads: int, dtype: torch.dtype) -> tuple[list[np.ndarray], float]:
         self.rounds += 1
         waits = self._random.random((threads, 120)) < self._busy
-        return [products(*np.where(wait, 0.05, 0.01)) for wait in waits]
+        return [products(*np.where(wait, 0.05, 0.01)) for wait in waits], 1 - self._busy
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.3, 0.6])
@@ -56,7 +56,7 @@ def test_a_machine_that_is_never_quiet_has_no_peak(monkeypatch):
     waits = np.random.default_rng(0)
 
     def multiply(threads, dtype):
-        return [products(*0.01 * 100 ** waits.random(3)) for _ in range(threads)]
+        return [products(*0.01 * 100 ** waits.random(3)) for _ in range(threads)], 0.3
 
     monkeypatch.setattr(cpu_peak, "_multiply_on_all", multiply)
     assert measure_cpu_peak(2, torch.float32) is None
@@ -64,8 +64,8 @@ def test_a_machine_that_is_never_quiet_has_no_peak(monkeypatch):
 
 def test_cores_that_never_worked_together_have_no_peak(monkeypatch):
     monkeypatch.setattr(cpu_peak, "FLOPS", 1.0)
-    one, other = products(*[0.01, 0.05] * 150), products(*[0.01] * 300, start=100.0)
-    monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: [one, other])
+    one, other = products(*[0.01] * 300), products(*[0.01] * 300, start=100.0)
+    monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: ([one, other], 0.5))
     assert measure_cpu_peak(2, torch.float32) is None
     assert measure_cpu_peak(1, torch.float32) == pytest.approx(100)
 
@@ -73,14 +73,14 @@ def test_cores_that_never_worked_together_have_no_peak(monkeypatch):
 def test_two_threads_of_one_core_that_gain_nothing_have_a_peak_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr(cpu_peak, "FLOPS", 1.0)
     half_as_fast = products(0.011, *[0.02] * 300)
-    monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: [half_as_fast] * 2)
+    monkeypatch.setattr(cpu_peak, "_multiply_on_all", lambda *_: ([half_as_fast] * 2, 1.0))
     assert measure_cpu_peak(2, torch.float32) == pytest.approx(100)
 
 
-def test_a_few_moments_prove_no_quiet():
-    assert not is_quiet([100.0] * 20)
-    assert is_quiet([100.0] * 300)
-    assert not is_quiet([100.0] * 20 + [10.0] * 300)
+def test_a_few_moments_prove_no_steadiness():
+    assert not is_steady([100.0] * 20)
+    assert is_steady([100.0] * 300)
+    assert not is_steady([100.0] * 20 + [10.0] * 300)
 
 
 def test_a_real_cpu_is_measured_and_nothing_that_training_needs_changes():

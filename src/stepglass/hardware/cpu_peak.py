@@ -19,6 +19,7 @@ ROUND_S, MOST_ROUNDS = 0.12, 8
 LEAST_AGREEING = 8  # moments
 AGREEING = 0.9  # of the best
 MANY, QUIET = 200, 0.75  # moments, and how close to the best most of them are
+UNDISTURBED = 0.9  # of the time that the threads could have had
 TOGETHER = 1.2  # times the rate of one core: less may mean that the cores took turns
 FLOPS = 2 * SIZE**3  # of a product
 
@@ -30,18 +31,19 @@ def measure_cpu_peak(threads: int, dtype: torch.dtype) -> float | None:
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # of each product
     rates: list[float] = []
-    of_one = 0.0
+    of_one, is_alone = 0.0, False
     try:
         for _ in range(MOST_ROUNDS):
-            spans = _multiply_on_all(threads, dtype)
+            spans, got_time = _multiply_on_all(threads, dtype)
             rates += combined_rates(spans, FLOPS)
             of_one = max(of_one, *(FLOPS / float(np.diff(span).min()) for span in spans))
-            if is_quiet(rates):
+            is_alone = got_time > UNDISTURBED and is_steady(rates)
+            if is_alone:
                 break
     finally:
         torch.set_num_threads(before)
     peak = agreed(rates)
-    if peak is None or threads == 1 or is_quiet(rates):
+    if peak is None or threads == 1 or is_alone:
         return peak  # on a quiet machine, two threads of one core may gain nothing
     return peak if peak > TOGETHER * of_one else None
 
@@ -61,8 +63,9 @@ def agreed(rates: list[float]) -> float | None:
     return third if best[-1] >= AGREEING * third else None
 
 
-def is_quiet(rates: list[float]) -> bool:
-    """Was most of the time as fast as the best moments?"""
+def is_steady(rates: list[float]) -> bool:
+    """Was most of the time as fast as the best moments? That is also so if one thread has its core
+    and another never gets one, so it does not mean that the machine is quiet."""
     peak = agreed(rates)
     return peak is not None and len(rates) >= MANY and float(np.median(rates)) > QUIET * peak
 
@@ -79,10 +82,12 @@ def combined_rates(spans: list[Spans], flops: float) -> list[float]:
     return [float(rate) for rate in total]
 
 
-def _multiply_on_all(threads: int, dtype: torch.dtype) -> list[Spans]:
-    """Let every thread multiply for a while. Returns when each product began and ended."""
+def _multiply_on_all(threads: int, dtype: torch.dtype) -> tuple[list[Spans], float]:
+    """Let every thread multiply for a while. Returns when each product began and ended, and the
+    share of the time that the threads have got from the system."""
     spans: list[list[tuple[float, float]]] = [[] for _ in range(threads)]
-    until = time.perf_counter() + ROUND_S
+    began, cpu_began = time.perf_counter(), time.process_time()
+    until = began + ROUND_S
 
     def multiply(done: list[tuple[float, float]]) -> None:
         # No random numbers: drawing some would change those that training gets.
@@ -102,4 +107,5 @@ def _multiply_on_all(threads: int, dtype: torch.dtype) -> list[Spans]:
     multiply(spans[0])
     for worker in workers:
         worker.join()
-    return [np.array(done) for done in spans]
+    share = (time.process_time() - cpu_began) / (threads * (time.perf_counter() - began))
+    return [np.array(done) for done in spans], share
