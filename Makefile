@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 5
 
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,12 +17,12 @@ train: $(VENV)/.installed
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist=worksteal
 
-## the tests, three at a time: on two cores, one of them is usually waiting for something.
+## the tests, five at a time: on two cores, three of them are usually waiting for something.
 ## A thread for each, or they would wait for each other. FAST=1 leaves out those that are slow
 test: $(VENV)/.installed-dev $(if $(FAST),,browser terminal)
 	$(PYTEST) -n $(if $(FAST),2,$(TEST_PROCESSES)) -m "not long $(if $(FAST),and not slow)"
 
-## what takes longest: a crash at every call, kills at random moments, logs of a great many lines
+## what takes longest: a crash at every call, kills at random moments, logs of a great many lines, benchmarks
 test-long: $(VENV)/.installed-dev
 	$(PYTEST) -n $(TEST_PROCESSES) -m long
 

@@ -31,7 +31,6 @@ SEED = torch.manual_seed if torch.cuda.is_available() else torch.default_generat
 # Modules that tests share have no doctests; the fork server's imports take seconds.
 collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
-    "bench/test_bench.py",
     "checkpoint/test_checkpoint.py",
     "data/test_prepare.py",
     "explain/test_explain_nanogpt.py",
@@ -52,8 +51,13 @@ SLOW_FILES = {
     "watch/test_watch_command.py",
 }
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
-# of a great many lines.
-LONG_FILES = {"checkpoint/test_crash.py", "logs/test_long_logs.py", "train/test_kill.py"}
+# of a great many lines, benchmarks.
+LONG_FILES = {
+    "bench/test_bench.py",
+    "checkpoint/test_crash.py",
+    "logs/test_long_logs.py",
+    "train/test_kill.py",
+}
 
 
 def pytest_configure() -> None:
