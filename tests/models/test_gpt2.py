@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from stepglass.models.gpt2 import GPT, GPT2TokenDecoder, GPTConfig
+from stepglass.measure.shapes import GPTConfig
+from stepglass.models.gpt2 import GPT, GPT2TokenDecoder
 
 SHAPE = {"vocab_size": 65, "block_size": 32, "n_layer": 3, "n_head": 4, "n_embd": 64}
 

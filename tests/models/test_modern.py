@@ -7,8 +7,9 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from stepglass.measure.shapes import ModernConfig
 from stepglass.models import cpu_ops
-from stepglass.models.modern import Modern, ModernConfig, qwen3_config, qwen3_weights
+from stepglass.models.modern import Modern, qwen3_config, qwen3_weights
 
 SHAPES = [{}, {"n_kv_head": 2}, {"tie_weights": True}, {"n_inner": 48}]
 

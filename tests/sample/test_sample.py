@@ -9,10 +9,11 @@ import torch
 from helpers import MODEL, prepare_tiny, train_tiny
 from stepglass.cli import main
 from stepglass.data import tokenizer
+from stepglass.measure.shapes import GPTConfig, ModernConfig
 from stepglass.models.decoding import Draw, generate, keep_top_k, keep_top_p, pick_token
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.models.gpt2 import GPT
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.modern import Modern, ModernConfig
+from stepglass.models.modern import Modern
 from stepglass.run_dir import checkpoints
 from stepglass.sample.text import TextStream
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.models.modern import Modern, ModernConfig
+from stepglass.measure.shapes import GPTConfig, ModernConfig
+from stepglass.models.gpt2 import GPT
+from stepglass.models.modern import Modern
 from stepglass.settings.lr_schedule import lr_at, rewarm_of
 from stepglass.settings.train import TrainConfig
 from stepglass.train.muon import MARGIN, STEPS, orthogonal

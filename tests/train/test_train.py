@@ -23,7 +23,8 @@ from stepglass.files import FileOps
 from stepglass.hardware import peak
 from stepglass.hardware.choose import pick_device
 from stepglass.measure.clock import STEP_PHASES, PhaseClock
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.measure.shapes import GPTConfig
+from stepglass.models.gpt2 import GPT
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.sample import text

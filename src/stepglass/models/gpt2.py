@@ -8,51 +8,15 @@ Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from stepglass.measure.shapes import GPTConfig
 from stepglass.models.cpu_ops import attention
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.model import Model, Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class GPTConfig(Shape):
-    """The shape of a GPT-2."""
-
-    name = "gpt2"
-    block_prefix = "transformer.h."
-    token_table = "transformer.wte.weight"
-
-    dropout: float = 0.0
-    bias: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
-
-    def num_params(self) -> int:
-        C = self.n_embd
-        matrices = 12 * C * C  # qkv 3, attention output 1, MLP 4 + 4
-        norms = 2 * C
-        biases = (3 * C + C + 4 * C + C + 2 * C) if self.bias else 0
-        final_norm = C * (2 if self.bias else 1)
-        return (
-            self.n_layer * (matrices + norms + biases)
-            + final_norm
-            + (self.vocab_size + self.block_size) * C
-        )
-
-    def num_looked_up(self) -> int:
-        return self.block_size * self.n_embd  # positions; the token table is also the head
-
-    def num_params_shown(self) -> int:
-        """As nanoGPT counts: without the position table."""
-        return self.num_params() - self.block_size * self.n_embd
+from stepglass.models.model import Model
 
 
 def drop(x: Tensor, share: float) -> Tensor:
@@ -140,7 +104,6 @@ class Transformer(nn.Module):
 class GPT(Model):
     """The whole model."""
 
-    shape_class = GPTConfig
     config: GPTConfig
 
     def __init__(self, config: GPTConfig) -> None:

@@ -12,12 +12,11 @@ product is larger than its arithmetic. Shapes: B batch, T tokens, C = n_embd, H 
 value heads, D = head_dim, V vocabulary.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from stepglass.measure.shapes import ModernConfig
 from stepglass.models.cpu_ops import (
     EPS,
     attention,
@@ -29,54 +28,7 @@ from stepglass.models.cpu_ops import (
 )
 from stepglass.models.gpt2 import drop
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.model import Model, Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModernConfig(Shape):
-    """The shape of a modern model."""
-
-    name = "modern"
-    block_prefix = "layers."
-    token_table = "embed_tokens.weight"
-
-    n_kv_head: int = 0  # 0: the same as n_head
-    n_inner: int = 0  # 0: 8/3 n_embd, rounded up to a multiple of 32
-    tie_weights: bool = False
-    rope_theta: float = 10_000.0
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_embd % (2 * self.n_head):
-            raise ValueError(
-                f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
-            )
-        if self.n_kv_head < 0 or self.n_head % self.kv_heads:
-            raise ValueError(f"n_kv_head={self.n_kv_head} does not divide n_head={self.n_head}")
-        if self.n_inner < 0:
-            raise ValueError(f"n_inner must not be negative, found {self.n_inner}")
-        if self.rope_theta <= 0:
-            raise ValueError(f"rope_theta must be above 0, found {self.rope_theta}")
-
-    @property
-    def kv_heads(self) -> int:
-        return self.n_kv_head or self.n_head
-
-    @property
-    def inner(self) -> int:
-        return self.n_inner or -(-8 * self.n_embd // (3 * 32)) * 32
-
-    def num_params(self) -> int:
-        C, D = self.n_embd, self.head_dim
-        matrices = (2 * self.n_head + 2 * self.kv_heads) * D * C + 3 * C * self.inner
-        norms = 2 * C + 2 * D
-        tables = self.vocab_size * C * (1 if self.tie_weights else 2)
-        return self.n_layer * (matrices + norms) + C + tables
-
-    def num_looked_up(self) -> int:
-        """The token table, unless it is also the head."""
-        return 0 if self.tie_weights else self.vocab_size * self.n_embd
+from stepglass.models.model import Model
 
 
 class RMSNorm(nn.Module):
@@ -159,7 +111,6 @@ class ModernBlock(nn.Module):
 class Modern(Model):
     """The whole model."""
 
-    shape_class = ModernConfig
     config: ModernConfig
 
     def __init__(self, config: ModernConfig) -> None:

@@ -31,8 +31,9 @@ from stepglass.measure import console_lines, mfu
 from stepglass.measure.clock import PhaseClock, cost_per_switch_ns
 from stepglass.measure.records import SCHEMA, StartRecord
 from stepglass.measure.run_log import RunLogWriter
+from stepglass.measure.shapes import Shape, shape_of, shape_record
 from stepglass.models import registry
-from stepglass.models.model import Model, Shape
+from stepglass.models.model import Model
 from stepglass.process import StopRequest, keep_freed_memory
 from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import RunFolder
@@ -126,7 +127,7 @@ def make_plan(cfg: TrainConfig, console: Console) -> Plan:
         console.say(f"warning: {warning}")
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
-    shape = registry.shape_of(cfg, data.vocab_size)
+    shape = shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
@@ -282,7 +283,7 @@ def start_record(run: Run, peak: Peak, argv: list[str], does_compile: bool) -> S
         argv=argv,
         config=asdict(run.cfg.in_iterations()),
         model={
-            **registry.shape_record(shape),
+            **shape_record(shape),
             "parameters": shape.num_params(),
             "flops_per_token": shape.flops_per_token(),
         },
