@@ -39,6 +39,7 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
   stepglass report RUN|LOG... [-o FILE.html]
                                      the same as one page with plots; several are compared
   stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
+  stepglass advise [RUN] [--device=NAME] settings for a device, with time and memory to expect
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
   stepglass bench [NAME ...]         measure speed, as ratios
 
@@ -52,6 +53,7 @@ COMMANDS = {
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",
+    "advise": "stepglass.advise.command",
     "runs": "stepglass.run_dir.listing",
     "bench": "stepglass.bench.command",
 }

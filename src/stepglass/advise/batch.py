@@ -1,0 +1,145 @@
+"""How many sequences go through the device at once, and how many times before an update."""
+
+from collections.abc import Callable, Iterator
+
+from stepglass.advise.case import Case, Reason
+from stepglass.advise.target import MARGIN
+from stepglass.errors import ConfigError
+from stepglass.measure.devices import known_devices
+from stepglass.measure.memory_model import MemoryNeed, memory_of, nanogpt_memory_of
+from stepglass.settings.train import TrainConfig
+from stepglass.units import size
+
+MOST = 1 << 20  # sequences in a micro-batch
+
+
+def memory_need(case: Case, batch_size: int, dtype: str, does_compile: bool) -> MemoryNeed:
+    """The memory of an update with this micro-batch."""
+    cfg = case.subject.cfg
+    need = nanogpt_memory_of if case.trainer == "nanogpt" else memory_of
+    return need(
+        case.subject.shape,
+        batch_size=batch_size,
+        dtype=dtype,
+        does_compile=does_compile,
+        uses_muon=cfg.uses_muon,
+        device_type=case.target.kind,
+        dropout=cfg.dropout,
+    )
+
+
+def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, list[Reason]]:
+    """`batch_size` and `gradient_accumulation_steps` for the wanted tokens in an update."""
+
+    def need(batch_size: int) -> float:
+        return memory_need(case, batch_size, dtype, does_compile).total
+
+    cfg, fixed = case.subject.cfg, case.subject.fixed
+    room = case.target.usable_bytes
+    wanted = case.subject.sequences
+    fits = MOST if room is None else _largest(need, room)
+    if fits < 1:
+        raise ConfigError(_too_large(case, need(1)))
+    variant = "largest"
+    if "batch_size" in fixed or ("gradient_accumulation_steps" in fixed and room is not None):
+        batch, accumulation = _as_asked(cfg, fixed, wanted)
+        variant = "asked"
+        if batch > fits:
+            raise ConfigError(
+                f"batch_size={batch} needs {size(need(batch))}, and {case.target.name} has "
+                f"{size(case.target.memory_bytes)}, of which {MARGIN:.0%} stay free; expected "
+                f"batch_size={fits} or less; leave --batch_size and "
+                "--gradient_accumulation_steps out to keep the tokens in an update"
+            )
+    elif room is None or case.target.kind == "cpu":
+        batch = min(cfg.batch_size, fits)
+        accumulation = -(-wanted // batch)
+        variant = "kept" if case.target.kind == "cpu" else "unknown"
+    else:
+        batch, accumulation = _divided(wanted, fits)
+        variant = "whole" if accumulation == 1 else "largest"
+    numbers = {
+        "batch": batch,
+        "fits": fits,
+        "block_size": cfg.block_size,
+        "need_bytes": need(batch),
+        "device_bytes": case.target.memory_bytes,
+        "margin_percent": 100 * MARGIN,
+    }
+    tokens = float(batch * accumulation * cfg.block_size)
+    is_same = batch * accumulation == wanted
+    return (
+        batch,
+        accumulation,
+        [
+            Reason("batch_size", "calculated", variant=variant, **numbers),
+            Reason(
+                "gradient_accumulation_steps",
+                "calculated",
+                variant="same" if is_same else "other",
+                batch=batch,
+                accumulation=accumulation,
+                block_size=cfg.block_size,
+                tokens=tokens,
+                wanted_tokens=float(wanted * cfg.block_size),
+            ),
+        ],
+    )
+
+
+def _largest(need: Callable[[int], float], room: float) -> int:
+    """The largest batch that fits: memory grows with the batch."""
+    if need(1) > room:
+        return 0
+    low, high = 1, 2
+    while high <= MOST and need(high) <= room:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if need(middle) <= room else (low, middle)
+    return low
+
+
+def _as_asked(cfg: TrainConfig, fixed: frozenset[str], wanted: int) -> tuple[int, int]:
+    """Obey the flags. If one of the two is given, the other keeps the tokens in an update."""
+    batch, steps = cfg.batch_size, cfg.gradient_accumulation_steps
+    if "batch_size" not in fixed:
+        return max(1, round(wanted / steps)), steps
+    if "gradient_accumulation_steps" not in fixed:
+        return batch, max(1, round(wanted / batch))
+    return batch, steps
+
+
+def _divided(wanted: int, fits: int) -> tuple[int, int]:
+    """The largest micro-batch that fits and divides the update. If the divisors are far below what
+    fits, the update may grow a little.
+
+    >>> _divided(480, 9), _divided(480, 1000), _divided(97, 50)
+    ((8, 60), (480, 1), (49, 2))
+    """
+    divisor = max(each for each in range(1, min(wanted, fits) + 1) if wanted % each == 0)
+    if 2 * divisor >= min(wanted, fits):
+        return divisor, wanted // divisor
+    steps = -(-wanted // fits)
+    return -(-wanted // steps), steps
+
+
+def _too_large(case: Case, need_bytes: float) -> str:
+    """What would hold a model that this device cannot."""
+    names = list(_that_hold(need_bytes))
+    would = f"{' or '.join(names[:2])} would" if names else "no card in the device table would"
+    target = case.target
+    return (
+        f"the model needs {size(need_bytes)} with batch_size=1, and {target.name} has "
+        f"{size(target.memory_bytes)}, of which {MARGIN:.0%} stay free; {would} hold it; or lower "
+        "--n_layer, --n_embd or --block_size"
+    )
+
+
+def _that_hold(need_bytes: float) -> Iterator[str]:
+    """Devices with enough memory, the smallest first."""
+    sizes = {(gb, each.name) for each in known_devices() for gb in each.memory_gb
+             if not each.is_apple and "Laptop" not in each.name}  # fmt: skip
+    for gb, name in sorted(sizes):
+        if (1 - MARGIN) * gb * 1e9 >= need_bytes:
+            yield f"{name.removeprefix('GeForce ')} ({gb:g} GB)"
