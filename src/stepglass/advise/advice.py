@@ -13,17 +13,15 @@ from typing import Any
 from stepglass.advise.batch import choose_batch, memory_need
 from stepglass.advise.case import Basis, Case, Reason
 from stepglass.advise.pauses import choose_evaluations, choose_saves
-from stepglass.advise.time_model import StepTime, step_time
+from stepglass.advise.update_time import expected_time, predicted
 from stepglass.errors import ConfigError
 from stepglass.measure.compile_gain import COMPILE_S, SAVED_SHARE, compiling_pays
 from stepglass.measure.memory_model import MemoryNeed
 from stepglass.measure.mfu import share_of_peak
-from stepglass.settings.train import TrainConfig
 
 ENOUGH_TOKENS = 20  # per parameter: the most for a fixed amount of compute (arXiv 2203.15556)
 FEW_TOKENS, MANY_TOKENS = 5.0, 100.0  # per parameter
 MANY_EPOCHS = 4.0  # passes over the data, after which repeating helps less and less (2305.16264)
-WORTH_SAYING = 0.03  # a change of speed
 
 Settings = dict[str, Any]
 
@@ -131,72 +129,6 @@ def choose_compile(case: Case, dtype: str) -> tuple[bool, Reason]:
         compile_ms=1000 * COMPILE_S[kind],
         saved_ms=SAVED_SHARE[kind] * run_ms,
         run_ms=run_ms,
-    )
-
-
-def predicted(case: Case, cfg: TrainConfig, dtype: str, *, does_compile: bool) -> StepTime | None:
-    """What the model of time says of these settings on this device."""
-    chip = case.target.chip(dtype)
-    if chip is None:
-        return None
-    return step_time(
-        case.subject.shape,
-        chip,
-        batch_size=cfg.batch_size,
-        accumulation=cfg.gradient_accumulation_steps,
-        does_compile=does_compile,
-        uses_muon=cfg.uses_muon,
-    )
-
-
-def expected_time(case: Case, chosen: Settings) -> tuple[float | None, Reason, Basis]:
-    """The time of an update: measured, the model's, or the model's scaled by what was measured."""
-    new = predicted(case, case.with_settings(chosen), chosen["dtype"],
-                    does_compile=chosen["compile"])  # fmt: skip
-    ran = case.subject.measured
-    if ran is None or ran.step_ms is None:
-        if new is None:
-            return None, Reason("ms_per_iter", "estimated", variant="unknown"), "estimated"
-        return (
-            new.total_ms,
-            _why_time(new, "launch" if new.is_launch_bound else "model"),
-            ("estimated"),
-        )
-    per_sequence = ran.step_ms / (ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps)
-    same_ms = per_sequence * chosen["batch_size"] * chosen["gradient_accumulation_steps"]
-    old_dtype = chosen["dtype"] if ran.cfg.dtype == "auto" else ran.cfg.dtype
-    keys = ("batch_size", "gradient_accumulation_steps")
-    is_same = all(getattr(ran.cfg, key) == chosen[key] for key in keys)
-    is_same &= ran.cfg.compile in ("auto", chosen["compile"]) and old_dtype == chosen["dtype"]
-    old = predicted(case, ran.cfg, old_dtype, does_compile=ran.cfg.compile is True)
-    numbers = {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size, "mfu_share": ran.mfu}
-    if is_same:
-        return ran.step_ms, Reason("ms_per_iter", "measured", variant="same", **numbers), "measured"
-    if new is None or old is None:  # an unknown device: only the number of sequences is known
-        reason = Reason("ms_per_iter", "estimated", variant="sequences", **numbers)
-        return same_ms, reason, "estimated"
-    scaled_ms = ran.step_ms * new.total_ms / old.total_ms
-    gain = same_ms / scaled_ms - 1
-    reason = Reason(
-        "ms_per_iter",
-        "estimated",
-        variant="faster" if gain > WORTH_SAYING else "busy",
-        gain_share=max(0.0, gain),
-        fits=chosen["batch_size"],
-        **numbers,
-    )
-    return scaled_ms, reason, "estimated"
-
-
-def _why_time(step: StepTime, variant: str) -> Reason:
-    return Reason(
-        "ms_per_iter",
-        "estimated",
-        variant=variant,
-        matrix_ms=step.matrix_ms,
-        memory_ms=step.memory_ms,
-        launch_ms=step.launch_ms,
-        optimizer_ms=step.optimizer_ms,
     )
 
 

@@ -16,7 +16,7 @@ NANOGPT_KEYS = (
     "dataset", "n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "batch_size",
     "gradient_accumulation_steps", "learning_rate", "max_iters", "weight_decay", "beta1", "beta2",
     "grad_clip", "decay_lr", "warmup_iters", "lr_decay_iters", "min_lr", "eval_interval",
-    "eval_iters", "always_save_checkpoint", "dtype", "compile",
+    "eval_iters", "dtype", "compile",
 )  # fmt: skip
 ALWAYS_SAID = ("batch_size", "gradient_accumulation_steps", "dtype", "compile", "eval_interval",
                "eval_iters")  # fmt: skip

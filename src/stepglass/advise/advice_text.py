@@ -36,9 +36,12 @@ def text_lines(advice: Advice, words: Words, width: int) -> Iterator[str]:
 def _how_sure(advice: Advice, words: Words) -> str:
     """How good the estimates are, or how to get any."""
     if advice.expect.ms_per_iter is None:
-        return words.text("advise-unknown-time", place=shlex.quote(advice.case.subject.cfg.out_dir))
-    if advice.expect.basis == "measured":
-        return ""
+        cfg = advice.case.subject.cfg
+        place = shlex.quote(cfg.out_dir)
+        return words.text("advise-unknown-time", place=place, max_iters=cfg.max_iters)
+    ran = advice.case.subject.measured
+    if ran is not None and ran.step_ms is not None:
+        return ""  # measured, or scaled from it
     return words.text("advise-note", error_percent=100 * largest_time_error())
 
 
@@ -54,7 +57,7 @@ def _named(setting: str, advice: Advice, words: Words) -> str:
 
 def _what_to_type(advice: Advice, words: Words, width: int) -> Iterator[str]:
     subject = advice.case.subject
-    if advice.case.trainer == "nanogpt":
+    if subject.log_name is None and advice.case.trainer == "nanogpt":
         yield words.text("advise-type")
         yield from command_lines(["python", "train.py", *nanogpt_words(advice)], width)
     elif subject.log_name is None:
@@ -81,6 +84,7 @@ def _changed(advice: Advice) -> list[str]:
         f"--{key}={value_text(value)}"
         for key, value in advice.settings.items()
         if getattr(ran.cfg, key) not in (value, "auto")
+        and not (advice.case.trainer == "nanogpt" and key == "checkpoint_interval")
     ]
 
 
@@ -127,11 +131,7 @@ def _table(advice: Advice, words: Words) -> list[str]:
         ("tokens-per-s", rate, expect.basis),
         ("mfu", mfu, expect.basis),
         ("memory-gb", memory, "calculated"),
-        (
-            "hours",
-            None if expect.hours is None else long_time(3.6e6 * expect.hours, words),
-            expect.basis,
-        ),
+        ("hours", whole, expect.basis),
     ]
     shown = [
         (words.text(f"advise-expect-{key}"), value or words.text("page-unknown"),

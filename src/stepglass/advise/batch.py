@@ -1,9 +1,12 @@
 """How many sequences go through the device at once, and how many times before an update."""
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from stepglass.advise.case import Case, Reason
 from stepglass.advise.target import MARGIN
+from stepglass.advise.update_time import WORTH_SAYING, predicted
 from stepglass.errors import ConfigError
 from stepglass.measure.devices import known_devices
 from stepglass.measure.memory_model import MemoryNeed, memory_of, nanogpt_memory_of
@@ -58,6 +61,8 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
     else:
         batch, accumulation = _divided(wanted, fits)
         variant = "whole" if accumulation == 1 else "largest"
+        if _is_busy_already(case, (batch, accumulation), fits, dtype, does_compile):
+            batch, accumulation, variant = cfg.batch_size, wanted // cfg.batch_size, "busy"
     numbers = {
         "batch": batch,
         "fits": fits,
@@ -110,6 +115,24 @@ def _as_asked(cfg: TrainConfig, fixed: frozenset[str], wanted: int) -> tuple[int
     return batch, steps
 
 
+def _is_busy_already(
+    case: Case, larger: tuple[int, int], fits: int, dtype: str, does_compile: bool
+) -> bool:
+    """Does the batch of a run keep the device as busy as the larger one would?"""
+    subject = case.subject
+    if subject.measured is None or subject.cfg.batch_size > fits:
+        return False
+    if subject.sequences != subject.cfg.batch_size * subject.cfg.gradient_accumulation_steps:
+        return False
+    new = replace(subject.cfg, batch_size=larger[0], gradient_accumulation_steps=larger[1])
+    now, then = (
+        predicted(case, cfg, dtype, does_compile=does_compile) for cfg in (subject.cfg, new)
+    )
+    return (
+        now is not None and then is not None and (now.total_ms < (1 + WORTH_SAYING) * then.total_ms)
+    )
+
+
 def _divided(wanted: int, fits: int) -> tuple[int, int]:
     """The largest micro-batch that fits and divides the update. If the divisors are far below what
     fits, the update may grow a little.
@@ -127,11 +150,16 @@ def _divided(wanted: int, fits: int) -> tuple[int, int]:
 def _too_large(case: Case, need_bytes: float) -> str:
     """What would hold a model that this device cannot."""
     names = list(_that_hold(need_bytes))
-    would = f"{' or '.join(names[:2])} would" if names else "no card in the device table would"
+    if names:
+        would = f"{' or '.join(names[:2])} would hold it"
+    else:
+        largest = max(each.memory_bytes for each in known_devices())
+        cards = math.ceil(need_bytes / ((1 - MARGIN) * largest))
+        would = f"it takes {cards} cards of {size(largest)} that share it"
     target = case.target
     return (
         f"the model needs {size(need_bytes)} with batch_size=1, and {target.name} has "
-        f"{size(target.memory_bytes)}, of which {MARGIN:.0%} stay free; {would} hold it; or lower "
+        f"{size(target.memory_bytes)}, of which {MARGIN:.0%} stay free; {would}; or lower "
         "--n_layer, --n_embd or --block_size"
     )
 

@@ -9,7 +9,7 @@ from typing import Literal
 from stepglass.advise import advice_files, target
 from stepglass.advise.advice import advise
 from stepglass.advise.advice_text import text_lines
-from stepglass.advise.case import Case
+from stepglass.advise.case import Case, Trainer
 from stepglass.advise.subject import from_log, from_settings, read_part
 from stepglass.errors import ConfigError, os_reason
 from stepglass.explain.render.languages import Language, Words, from_environment
@@ -35,8 +35,9 @@ class AdviseConfig(Config):
     out: str = setting(
         "", "-o FILE.toml: write the settings to a file that `stepglass train` takes", is_path=True
     )
-    for_: Literal["stepglass", "nanogpt"] = setting(
-        "stepglass", "nanogpt: flags and memory of nanoGPT's train.py"
+    for_: Literal["auto", "stepglass", "nanogpt"] = setting(
+        "auto",
+        "nanogpt: flags and memory of nanoGPT's train.py; auto: nanogpt for a log of nanoGPT's",
     )
 
     def check(self) -> None:
@@ -91,7 +92,7 @@ def run(argv: list[str], say: Say) -> None:
 def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, Given]) -> Case:
     command = read_command_line(files)
     command = CommandLine(command.files, rest, command.has_nanogpt_file)
-    wants_nanogpt = cfg.for_ == "nanogpt"
+    is_nanogpts = False
     if not logs:
         found = target.asked_for(cfg.device)
         typed = [*files, *(f"--{key}={item.value}" for key, item in rest.items())]
@@ -101,16 +102,19 @@ def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, 
         is_named = cfg.device not in target.TORCH_DEVICES
         asked = target.asked_for(cfg.device) if is_named else None
         known = asked.known.name if asked and asked.known else None
-        path, part = read_part(logs[0], known)
+        part = read_part(logs[0], known)
         ran_on = target.of_log(part)
         found = asked or ran_on
-        subject = from_log(command, path, part)
-        is_other = ran_on.name is not None and found.name != ran_on.name
-        if is_other:
+        subject = from_log(command, logs[0], part)
+        is_nanogpts = part.format.name == "nanogpt"
+        if ran_on.name is not None and found.name != ran_on.name:
             subject = subject.on_another_device()
-    if wants_nanogpt:
+    trainer: Trainer = "nanogpt" if is_nanogpts else "stepglass"
+    if cfg.for_ != "auto":
+        trainer = cfg.for_
+    if trainer == "nanogpt":
         advice_files.check_nanogpt_can(subject.cfg)
-    return Case(subject, found, cfg.for_)
+    return Case(subject, found, trainer)
 
 
 def _check_exists(name: str) -> None:

@@ -40,9 +40,10 @@ def choose_evaluations(case: Case, batch: int, accumulation: int, iter_ms: float
         length / MOST_EVALS if iter_ms is None else min(length / MOST_EVALS, OFTEN_MS / iter_ms)
     )
     interval = _round_up(max(cost * (1 - budget) / budget, rarely))
-    if "eval_interval" in case.subject.fixed and cfg.eval_interval != "auto":
-        interval = int(cfg.eval_interval)
-        variant = "asked"
+    if cfg.eval_interval != "auto" and "eval_interval" in case.subject.fixed:
+        interval, variant = int(cfg.eval_interval), "asked"
+    elif cfg.eval_interval != "auto" and interval <= int(cfg.eval_interval) <= length:
+        interval, variant = int(cfg.eval_interval), "budget"  # it is cheap enough
     elif interval > length // LEAST_EVALS:
         interval, variant = max(1, length // LEAST_EVALS), "short"
         if "eval_iters" not in case.subject.fixed:

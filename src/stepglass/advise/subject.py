@@ -56,8 +56,8 @@ class Subject:
         return replace(self, measured=replace(self.measured, step_ms=None, eval_ms=None, mfu=None))
 
 
-def read_part(name: str, device: str | None) -> tuple[str, Part]:
-    """The name of a log, and its last run that has times."""
+def read_part(name: str, device: str | None) -> Part:
+    """The last run of a log that has times."""
     path, file = opened(name)
     with file:
         try:
@@ -66,7 +66,7 @@ def read_part(name: str, device: str | None) -> tuple[str, Part]:
             raise LogError(f"{path}: {os_reason(error)}") from error
     parts = study(log, device).parts
     timed = [part for part in parts if part.timing.normal_ms is not None]
-    return path, (timed or parts)[-1]
+    return (timed or parts)[-1]
 
 
 def from_settings(command: CommandLine, target: Target, words: list[str]) -> Subject:
@@ -97,12 +97,13 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
     flags = {key: item for key, item in command.flags.items() if key not in OF_A_COMMAND}
     files = {key: item for key, item in command.files.items() if key not in OF_A_COMMAND}
     cfg: TrainConfig = TRAIN_SETTINGS.build(base | said | files | flags)
-    ran: TrainConfig = TRAIN_SETTINGS.build(base | files | said)
+    ran: TrainConfig = TRAIN_SETTINGS.build(base | flags | files | said)
     others = {key: item for key, item in flags.items() if key not in FACTORS}
     before: TrainConfig = TRAIN_SETTINGS.build(base | said | files | others)
     is_described = bool(files) or recipe != "auto" or command.is_given("n_layer")
     subject = _subject(cfg, before, part.segment.facts, frozenset(flags), ())
     _check_model(subject, part, name, is_described)
+    _check_tokens(ran, part, name)
     timing = part.timing
     mfu = part.mfu.corrected
     has_same_model = all(getattr(cfg, key) == getattr(ran, key) for key in MODEL_KEYS)
@@ -155,6 +156,17 @@ def _check_model(subject: Subject, part: Part, name: str, is_described: bool) ->
     is_known = printed is not None or "n_layer" in part.segment.config
     if not is_known and not is_described:
         raise ConfigError(f"{name}: the log does not say what the model is; {how}")
+
+
+def _check_tokens(ran: TrainConfig, part: Part, name: str) -> None:
+    """Raise ConfigError if the log contradicts the settings that it was made with."""
+    printed = part.fact("tokens_per_iter")
+    if printed and round(printed) != ran.tokens_per_iter:
+        raise ConfigError(
+            f"{name}: the log says {printed:,.0f} tokens per iteration, and batch_size="
+            f"{ran.batch_size}, block_size={ran.block_size}, gradient_accumulation_steps="
+            f"{ran.gradient_accumulation_steps} make {ran.tokens_per_iter:,}; add those of the run"
+        )
 
 
 def _no_run(_: object) -> dict[str, Given]:

@@ -19,7 +19,8 @@ Kind = Literal["cuda", "mps", "cpu"]
 # The width of a model at which its matrix products reach half of the peak. GeForce cards multiply
 # with FP32 accumulation at half of what their tensor cores could do, so their peak is easy to
 # reach; the cores of an A100 wait for data.
-HALF_WIDTH = {"full-rate": 400.0, "half-rate": 85.0, "mps": 150.0, "cpu": 440.0}
+HALF_WIDTH = {"full-rate": 400.0, "half-rate": 60.0, "mps": 150.0, "cpu": 440.0}
+FILL_TOKENS = 512.0  # a micro-batch of so many keeps half of a GPU's cores busy
 # Bytes that move per token, for each layer and unit of width: activations, written and read several
 # times, forwards and backwards. Half precision by autocast, the residual stream in float32.
 LAYER_BYTES = 480.0
@@ -111,6 +112,8 @@ def step_time(
     """The time of an update of `accumulation` micro-batches."""
     tokens = batch_size * shape.block_size * accumulation
     rate = chip.peak_flops * chip.efficiency(shape.n_embd)
+    at_once = batch_size * shape.block_size
+    filled = at_once / (at_once + FILL_TOKENS) if chip.kind == "cuda" else 1.0
     moved = layer_bytes * shape.n_layer * shape.n_embd
     moved *= (1.0 if chip.is_half_precision else FLOAT32_TIMES) * (
         1.0 if does_compile else EAGER_TIMES
@@ -119,7 +122,7 @@ def step_time(
     launches = LAUNCHES[does_compile] * shape.n_layer + OTHER_LAUNCHES
     memory_s = 0.0 if chip.bytes_per_s is None else tokens * moved / chip.bytes_per_s
     return StepTime(
-        matrix_ms=1000 * tokens * shape.flops_per_token() / rate,
+        matrix_ms=1000 * tokens * shape.flops_per_token() / (rate * filled),
         memory_ms=1000 * memory_s,
         launch_ms=1000 * accumulation * launches * LAUNCH_S[chip.kind],
         optimizer_ms=1000 * _update_s(shape, chip, rate, uses_muon),

@@ -808,7 +808,7 @@ advise-basis-calculated = calculated
 advise-basis-estimated = estimated
 advise-why-title = Why
 advise-note = Estimates come from formulas fitted to public logs, where they are off by up to { $error_percent }. For better ones train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise RUN
-advise-unknown-time = The speed of this device is not known yet. Train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise { $place }
+advise-unknown-time = The speed of this device is not known yet. Train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise { $place } --max_iters={ $max_iters }
 advise-written = { $path } is written. Train with it: stepglass train { $path }
 advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } per parameter{ $has_epochs ->
     [yes] , { $epochs } passes over { $dataset }
@@ -835,6 +835,7 @@ advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } 
 advise-why-batch-size = { $variant ->
     [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.
     [asked] As asked. It needs { $need_bytes } of { $device_bytes }; { $fits } would fit.
+    [busy] As in the run. { $fits } would fit too, but the device is already busy: a token would take about as long.
     [kept] Left as it is: it fits, and on a CPU larger batches are hardly faster.
     [unknown] Left as it is: the memory of the device is not known.
    *[largest] The largest that divides the update evenly and fits: { $need_bytes } of { $device_bytes }. { $margin_percent } stay free: the allocator keeps freed blocks, and a desktop needs some.
@@ -881,8 +882,8 @@ advise-why-checkpoint-interval = { $variant ->
 advise-why-ms-per-iter = { $variant ->
     [same] Measured with these settings, MFU { $mfu_share }.
     [sequences] Measured: { $measured_ms } with batch_size={ $batch }; scaled by the number of sequences.
-    [faster] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, and with these settings a token should take { $gain_share } less time.
-    [busy] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, but the device is already busy: a token takes about as long.
+    [faster] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, and these settings should be { $gain_percent } faster.
+    [scaled] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). These settings should be about as fast.
     [launch] Starting the kernels takes longer than computing them: { $launch_ms }; the update itself { $optimizer_ms }.
     [unknown] The speed of this device is not known.
    *[model] Matrix products { $matrix_ms }, activations moved through memory { $memory_ms }, optimizer { $optimizer_ms }.
