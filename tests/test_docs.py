@@ -89,7 +89,7 @@ def test_make_train_prepares_trains_and_samples(tmp_path):
     assert "\nROMEO:" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["config", "findings"])
+@pytest.mark.parametrize("name", ["config", "findings", "hardware"])
 def test_a_generated_page_is_what_its_script_writes(name):
     page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
     made = subprocess.run(

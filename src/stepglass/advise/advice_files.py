@@ -28,7 +28,7 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def as_json(advice: Advice, words: Words) -> str:
+def json_of(advice: Advice, words: Words) -> str:
     """The keys are a contract: docs/advise.md."""
     expect, target = advice.expect, advice.case.target
     answer = {
@@ -59,7 +59,7 @@ def _scaled(value: float | None, unit: float) -> float | None:
     return None if value is None else rounded(value / unit, 3)
 
 
-def as_toml(advice: Advice, words: Words) -> str:
+def toml_of(advice: Advice, words: Words) -> str:
     """A whole config file: every setting that differs from its default, and those advised."""
     cfg = advice.case.with_settings(advice.settings)
     lines = [

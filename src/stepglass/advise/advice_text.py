@@ -123,14 +123,11 @@ def _table(advice: Advice, words: Words) -> list[str]:
     rate = None if expect.tokens_per_s is None else words.number(expect.tokens_per_s, 0)
     whole = None if expect.hours is None else long_time(3.6e6 * expect.hours, words)
     step = None if expect.ms_per_iter is None else words.duration(expect.ms_per_iter)
-    memory = words.size(expect.memory.total)
-    if advice.case.target.memory_bytes is not None:
-        memory += " / " + words.size(advice.case.target.memory_bytes)
     rows = [
         ("ms-per-iter", step, expect.basis),
         ("tokens-per-s", rate, expect.basis),
         ("mfu", mfu, expect.basis),
-        ("memory-gb", memory, "calculated"),
+        ("memory-gb", words.size(expect.memory.total), "calculated"),
         ("hours", whole, expect.basis),
     ]
     shown = [

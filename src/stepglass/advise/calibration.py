@@ -6,8 +6,9 @@ docs/hardware.md shows all of them, and a test keeps each within 25 %.
 
 from dataclasses import dataclass
 
-from stepglass.advise.time_model import LAYER_BYTES, Chip, chip_of, cpu_chip, step_time
+from stepglass.advise.time_model import LAYER_BYTES, Chip, chip_of, cpu_chip, predict_update
 from stepglass.measure.devices import device_named
+from stepglass.measure.memory_model import nanogpt_memory_of
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
 
 MOST_ERROR = 0.25
@@ -49,7 +50,7 @@ class TimePoint:
 
     @property
     def predicted_ms(self) -> float:
-        return step_time(
+        return predict_update(
             self.shape,
             self.chip,
             batch_size=self.batch_size,
@@ -92,11 +93,11 @@ TIMES = (
         _at_rate(4 * 64 * 2048, 38_056), layer_bytes=NANOCHAT_BYTES,
     ),
     TimePoint(
-        "a blog's nanochat d12", "RTX 4070", "nanochat d12", D12, 4, 64,
+        "a blog's run of nanochat", "RTX 4070", "nanochat d12", D12, 4, 64,
         _at_rate(4 * 64 * 2048, 55_700), layer_bytes=NANOCHAT_BYTES,
     ),
     TimePoint(
-        "a blog's log of nanoGPT", "M4", "char 10.7M", CHAR, 64, 1, 770.0,
+        "a public log of a Mac mini", "M4", "char 10.7M", CHAR, 64, 1, 770.0,
         dtype="float32", does_compile=False,
     ),
     TimePoint(
@@ -108,6 +109,36 @@ TIMES = (
         dtype="float32", does_compile=False, uses_muon=True,
     ),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MemoryPoint:
+    """A published use of memory by nanoGPT on a GPU, in bfloat16 and compiled."""
+
+    source: str
+    model: str
+    shape: Shape
+    batch_size: int
+    found_bytes: float
+
+    @property
+    def predicted_bytes(self) -> float:
+        return nanogpt_memory_of(
+            self.shape,
+            batch_size=self.batch_size,
+            dtype="bfloat16",
+            does_compile=True,
+            uses_muon=False,
+            device_type="cuda",
+            dropout=0.0,
+        ).total
+
+    @property
+    def error(self) -> float:
+        return self.predicted_bytes / self.found_bytes - 1
+
+
+MEMORIES = (MemoryPoint("nanoGPT #303, 60 % of 20 GB", "GPT-2 124M", GPT2, 12, 12e9),)
 
 
 def largest_time_error() -> float:

@@ -78,9 +78,9 @@ def run(argv: list[str], say: Say) -> None:
     advice = advise(_case(cfg, logs, files, rest))
     said = Words(from_environment() if cfg.lang == "auto" else cfg.lang)
     if cfg.out:
-        _write(Path(cfg.out), advice_files.as_toml(advice, said))
+        _write(Path(cfg.out), advice_files.toml_of(advice, said))
     if cfg.json:
-        print(advice_files.as_json(advice, said))  # noqa: T201  it has several lines
+        print(advice_files.json_of(advice, said))  # noqa: T201  it has several lines
         return
     for line in text_lines(advice, said, text_width()):
         print(line)  # noqa: T201  already printable
@@ -103,8 +103,9 @@ def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, 
         asked = target.asked_for(cfg.device) if is_named else None
         known = asked.known.name if asked and asked.known else None
         part = read_part(logs[0], known)
-        ran_on = target.of_log(part)
-        found = asked or ran_on
+        ran_on = target.of_part(part)
+        is_same_cpu = asked is not None and asked.kind == ran_on.kind == "cpu"
+        found = ran_on if asked is None or is_same_cpu else asked
         subject = from_log(command, logs[0], part)
         is_nanogpts = part.format.name == "nanogpt"
         if ran_on.name is not None and found.name != ran_on.name:

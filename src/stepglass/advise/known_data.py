@@ -53,12 +53,13 @@ def _prepared(name: str) -> DataSize | None:
         splits = meta["splits"]
         is_gpt2 = meta["tokenizer"].get("kind") == "gpt2"
         vocab = GPT2_VOCAB if is_gpt2 else int(meta["vocab_size"])
-        return DataSize(vocab, int(splits["train"]["tokens"]), int(splits["val"]["tokens"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
+        train, val = (max(1, int(splits[split]["tokens"])) for split in ("train", "val"))
+        return DataSize(vocab, train, val)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        pass  # `train` says what is wrong with it
     try:
-        train, val = (folder / f"{split}.bin" for split in ("train", "val"))
-        tokens = train.stat().st_size // 2, val.stat().st_size // 2
+        files = (folder / "train.bin", folder / "val.bin")
+        tokens = [max(1, file.stat().st_size // 2) for file in files]
     except (OSError, ValueError):
         return None
     if (folder / "meta.pkl").exists():  # characters; only the trainer reads a pickle

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
-from stepglass.advise.time_model import FORWARD_SHARE, save_wait_ms
+from stepglass.advise.time_model import evaluation_in_updates, save_wait_ms
 from stepglass.explain.rules.evaluation_cost import LEAST_BATCHES, LEAST_EVALS
 
 MOST_EVALS = 200  # in a run: each may be a new best, which is saved. But if updates are slow,
@@ -80,10 +80,10 @@ def _cost_in_updates(
         return max(1e-6, ran.eval_ms * windows / before / iter_ms), "measured"
     block, data = case.subject.cfg.block_size, case.subject.data
     if case.trainer == "nanogpt":  # random windows, which may repeat
-        return FORWARD_SHARE * 2 * windows / sequences, "estimated"
+        return evaluation_in_updates(2 * windows, sequences), "estimated"
     sizes = [data.train_tokens, data.val_tokens]
     read = [windows if each is None else min(windows, max(1, each // block)) for each in sizes]
-    return FORWARD_SHARE * sum(read) / sequences, "estimated"
+    return evaluation_in_updates(sum(read), sequences), "estimated"
 
 
 def choose_saves(case: Case, iter_ms: float | None, evaluations: Pauses) -> Pauses:

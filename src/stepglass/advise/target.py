@@ -53,23 +53,23 @@ def asked_for(text: str) -> Target:
     kind = text.strip().lower().partition(":")[0]
     if kind == "cpu":
         return this_cpu()
-    return this_machine() if kind in TORCH_DEVICES else of_table(device_named(text))
+    return this_machine() if kind in TORCH_DEVICES else of_known(device_named(text))
 
 
-def of_table(known: KnownDevice) -> Target:
+def of_known(known: KnownDevice) -> Target:
     kind: Kind = "mps" if known.is_apple else "cuda"
     name = known.name.removeprefix("GeForce ").removesuffix(" GPU")
     return Target(name, kind, known, known.memory_bytes)
 
 
-def of_log(part: Part) -> Target:
+def of_part(part: Part) -> Target:
     """The device of a run. Most trainers do not print it: then its name is None."""
     facts = part.segment.facts
     name = facts.get("device")
     said = str(facts.get("device_type") or part.setting("device") or "cuda").partition(":")[0]
     known = find_device(name) if isinstance(name, str) else None
     if known is not None:
-        return of_table(known)
+        return of_known(known)
     if said == "cpu":
         peak = part.fact("peak_tflops")
         return Target("CPU", "cpu", cpu_peak_flops=peak * 1e12 if peak else None,
@@ -107,7 +107,7 @@ def _nvidia() -> Target | None:
     if known is None:
         size = float(digits) * 2**20 if digits.isdecimal() else None
         return Target(name.strip(), "cuda", memory_bytes=size)
-    return of_table(known.with_memory(float(digits) * 2**20 / 1e9) if digits.isdecimal() else known)
+    return of_known(known.with_memory(float(digits) * 2**20 / 1e9) if digits.isdecimal() else known)
 
 
 def _apple() -> Target | None:
@@ -115,7 +115,7 @@ def _apple() -> Target | None:
     memory = main_memory_bytes()
     if known is None:
         return None
-    return of_table(known.with_memory(memory / 2**30) if memory else known)
+    return of_known(known.with_memory(memory / 2**30) if memory else known)
 
 
 def _first_line(*command: str) -> str:

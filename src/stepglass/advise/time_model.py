@@ -1,7 +1,7 @@
 """How long an update takes: a few constants, fitted to what people published.
 
     chip = chip_of(device_named("4090"), "bfloat16")
-    step_time(shape, chip, batch_size=12, accumulation=40, does_compile=True).total_ms
+    predict_update(shape, chip, batch_size=12, accumulation=40, does_compile=True).total_ms
 
 A micro-batch takes the time of its matrix products plus the time to move activations through
 memory, but at least the time to launch its kernels. An update adds the optimizer. The constants
@@ -25,7 +25,7 @@ FILL_TOKENS = 512.0  # a micro-batch of so many keeps half of a GPU's cores busy
 # times, forwards and backwards. Half precision by autocast, the residual stream in float32.
 LAYER_BYTES = 480.0
 FLOAT32_TIMES = 4 / 3  # more, if everything is float32
-EAGER_TIMES = 2.0  # more, if nothing is fused: compiling then saves 25 to 35 %
+EAGER_TIMES = 2.0  # more, if nothing is fused: compiling then saves 20 to 35 %
 LOGIT_BYTES = 12.0  # per token and entry of the vocabulary
 ADAMW_BYTES = 28.0  # per parameter: reads weight, gradient and both moments, writes three of them
 MUON_FLOPS = 15.0  # per parameter of a matrix and unit of its width
@@ -59,7 +59,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class StepTime:
+class UpdateTime:
     """The time of one update in milliseconds, by cause. `busy_ms` is all micro-batches together."""
 
     matrix_ms: float
@@ -99,7 +99,7 @@ def cpu_chip(peak_flops: float) -> Chip:
     return Chip("cpu", peak_flops, None, HALF_WIDTH["cpu"], is_half_precision=False)
 
 
-def step_time(
+def predict_update(
     shape: Shape,
     chip: Chip,
     *,
@@ -108,7 +108,7 @@ def step_time(
     does_compile: bool,
     uses_muon: bool = False,
     layer_bytes: float = LAYER_BYTES,
-) -> StepTime:
+) -> UpdateTime:
     """The time of an update of `accumulation` micro-batches."""
     tokens = batch_size * shape.block_size * accumulation
     rate = chip.peak_flops * chip.efficiency(shape.n_embd)
@@ -121,7 +121,7 @@ def step_time(
     moved += LOGIT_BYTES * shape.vocab_size
     launches = LAUNCHES[does_compile] * shape.n_layer + OTHER_LAUNCHES
     memory_s = 0.0 if chip.bytes_per_s is None else tokens * moved / chip.bytes_per_s
-    return StepTime(
+    return UpdateTime(
         matrix_ms=1000 * tokens * shape.flops_per_token() / (rate * filled),
         memory_ms=1000 * memory_s,
         launch_ms=1000 * accumulation * launches * LAUNCH_S[chip.kind],
@@ -140,9 +140,13 @@ def _update_s(shape: Shape, chip: Chip, rate: float, uses_muon: bool) -> float:
     return traffic_s + muon_s + kernels * LAUNCH_S[chip.kind]
 
 
-def eval_ms(step: StepTime, *, tokens_per_iter: int, eval_tokens: int) -> float:
-    """The time of an evaluation over this many tokens."""
-    return FORWARD_SHARE * step.busy_ms * eval_tokens / tokens_per_iter
+def evaluation_in_updates(eval_sequences: float, sequences: float) -> float:
+    """How many updates an evaluation takes as long as, by the sequences that each reads.
+
+    >>> evaluation_in_updates(4800, 480)
+    4.0
+    """
+    return FORWARD_SHARE * eval_sequences / sequences
 
 
 def save_wait_ms(state_bytes: float, in_background: bool) -> float:

@@ -3,18 +3,18 @@
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
-from stepglass.advise.time_model import StepTime, step_time
+from stepglass.advise.time_model import UpdateTime, predict_update
 from stepglass.settings.train import TrainConfig
 
 WORTH_SAYING = 0.03  # a change of speed
 
 
-def predicted(case: Case, cfg: TrainConfig, dtype: str, *, does_compile: bool) -> StepTime | None:
+def predicted(case: Case, cfg: TrainConfig, dtype: str, *, does_compile: bool) -> UpdateTime | None:
     """What the model of time says of these settings on this device."""
     chip = case.target.chip(dtype)
     if chip is None:
         return None
-    return step_time(
+    return predict_update(
         case.subject.shape,
         chip,
         batch_size=cfg.batch_size,
@@ -63,7 +63,7 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
     return scaled_ms, reason, "estimated"
 
 
-def _why_time(step: StepTime, variant: str) -> Reason:
+def _why_time(step: UpdateTime, variant: str) -> Reason:
     return Reason(
         "ms_per_iter",
         "estimated",

@@ -884,7 +884,7 @@ advise-why-ms-per-iter = { $variant ->
     [sequences] Measured: { $measured_ms } with batch_size={ $batch }; scaled by the number of sequences.
     [faster] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, and these settings should be { $gain_percent } faster.
     [scaled] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). These settings should be about as fast.
-    [launch] Starting the kernels takes longer than computing them: { $launch_ms }; the update itself { $optimizer_ms }.
+    [launch] Starting the kernels takes longer than computing them: { $launch_ms }; optimizer { $optimizer_ms }.
     [unknown] The speed of this device is not known.
    *[model] Matrix products { $matrix_ms }, activations moved through memory { $memory_ms }, optimizer { $optimizer_ms }.
   }
