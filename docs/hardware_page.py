@@ -59,7 +59,7 @@ def page() -> str:
         _section(
             "GPT-2, 124M parameters",
             f"`--recipe=gpt2 --max_iters={GPT2_ITERS}`: updates of 491,520 tokens; {GPT2_ITERS} of "
-            "them are 20 tokens per parameter. nanoGPT's batch in brackets.",
+            "them are 20 tokens per parameter. In brackets the batch that nanoGPT can take, which keeps all logits.",
             "gpt2",
             [f"--max_iters={GPT2_ITERS}"],
         ),
@@ -120,7 +120,7 @@ def _row(name: str, recipe: str, flags: list[str], has_nanogpt: bool) -> str:
     ours = _advice(target, recipe, flags)
     expect, settings = ours.expect, ours.settings
     batch = f"{settings['batch_size']} x {settings['gradient_accumulation_steps']}"
-    if has_nanogpt:
+    if has_nanogpt and target.kind == "cuda":
         batch += f" [{_advice(target, recipe, flags, 'nanogpt').settings['batch_size']}]"
     assert expect.ms_per_iter is not None and expect.hours is not None  # noqa: PT018
     assert expect.tokens_per_s is not None and expect.mfu is not None  # noqa: PT018

@@ -143,6 +143,14 @@ def test_the_readme_shows_what_explain_says_today(capsys, monkeypatch):
     assert capsys.readouterr().out.replace("\u00a0", " ") == shown
 
 
+def test_the_readme_shows_what_advise_says_today(capsys, monkeypatch):
+    shown = re.search(r"^```\n(Type:.*?)^```", README, re.M | re.S)[1]
+    monkeypatch.setenv("COLUMNS", "96")
+    assert main(["advise", "--device=RTX 4070", "--recipe=gpt2", "--lang=en"]) == 0
+    said = capsys.readouterr().out.replace("\u00a0", " ")
+    assert said.startswith(shown.removesuffix("  ...\n"))
+
+
 def test_every_rule_is_in_the_docs():
     text = (ROOT / "docs" / "explain.md").read_text()
     listed = re.findall(r"^\| `([\w-]+)` \|", text.split("## Findings")[1], re.M)

@@ -39,7 +39,7 @@ Stepglass trains a GPT from scratch and shows where every millisecond went.
   stepglass report RUN|LOG... [-o FILE.html]
                                      the same as one page with plots; several are compared
   stepglass watch RUN|DIR [--port=N] the report, live, on 127.0.0.1
-  stepglass advise [RUN] [--device=NAME] settings for a device, with time and memory to expect
+  stepglass advise [RUN|LOG] [...]   settings for a device, and what to expect of them
   stepglass runs [DIR] [--verify]    list runs and their checkpoints, and check them
   stepglass bench [NAME ...]         measure speed, as ratios
 

@@ -1,7 +1,7 @@
 """How many sequences go through the device at once, and how many times before an update."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from stepglass.advise.case import Case, Reason
@@ -9,38 +9,50 @@ from stepglass.advise.target import MARGIN
 from stepglass.advise.update_time import WORTH_SAYING, predicted
 from stepglass.errors import ConfigError
 from stepglass.measure.devices import known_devices
-from stepglass.measure.memory_model import MemoryNeed, memory_of, nanogpt_memory_of
+from stepglass.measure.memory_model import (
+    MemoryNeed,
+    largest_batch,
+    memory_of,
+    memory_of_nanogpt,
+    same_rows,
+)
+from stepglass.measure.shapes import GPTConfig
 from stepglass.settings.train import TrainConfig
 from stepglass.units import size
-
-MOST = 1 << 20  # sequences in a micro-batch
 
 
 def memory_need(case: Case, batch_size: int, dtype: str, does_compile: bool) -> MemoryNeed:
     """The memory of an update with this micro-batch."""
-    cfg = case.subject.cfg
-    need = nanogpt_memory_of if case.trainer == "nanogpt" else memory_of
-    return need(
-        case.subject.shape,
+    subject = case.subject
+    if case.trainer == "nanogpt" and isinstance(subject.shape, GPTConfig):
+        need = memory_of_nanogpt(subject.shape, batch_size=batch_size)
+        if case.target.kind == "cuda":
+            return need
+        return replace(need, activations=2 * need.activations, context=0)  # all is float32 there
+    return memory_of(
+        subject.shape,
         batch_size=batch_size,
         dtype=dtype,
-        does_compile=does_compile,
-        uses_muon=cfg.uses_muon,
         device_type=case.target.kind,
-        dropout=cfg.dropout,
+        uses_muon=subject.cfg.uses_muon,
+        does_compile=does_compile,
+        accumulates=batch_size < subject.sequences,
     )
 
 
 def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, list[Reason]]:
     """`batch_size` and `gradient_accumulation_steps` for the wanted tokens in an update."""
 
-    def need(batch_size: int) -> float:
-        return memory_need(case, batch_size, dtype, does_compile).total
+    def need_of(batch_size: int) -> MemoryNeed:
+        return memory_need(case, batch_size, dtype, does_compile)
+
+    def need(batch_size: int) -> int:
+        return need_of(batch_size).total
 
     cfg, fixed = case.subject.cfg, case.subject.fixed
-    room = case.target.usable_bytes
+    room = case.target.available_bytes
     wanted = case.subject.sequences
-    fits = MOST if room is None else _largest(need, room)
+    fits = cfg.batch_size if room is None else largest_batch(need_of, int(room)) or 0
     if fits < 1:
         raise ConfigError(_too_large(case, need(1)))
     variant = "largest"
@@ -92,19 +104,6 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
     )
 
 
-def _largest(need: Callable[[int], float], room: float) -> int:
-    """The largest batch that fits: memory grows with the batch."""
-    if need(1) > room:
-        return 0
-    low, high = 1, 2
-    while high <= MOST and need(high) <= room:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if need(middle) <= room else (low, middle)
-    return low
-
-
 def _as_asked(cfg: TrainConfig, fixed: frozenset[str], wanted: int) -> tuple[int, int]:
     """Obey the flags. If one of the two is given, the other keeps the tokens in an update."""
     batch, steps = cfg.batch_size, cfg.gradient_accumulation_steps
@@ -140,9 +139,9 @@ def _divided(wanted: int, fits: int) -> tuple[int, int]:
     >>> _divided(480, 9), _divided(480, 1000), _divided(97, 50)
     ((8, 60), (480, 1), (49, 2))
     """
-    divisor = max(each for each in range(1, min(wanted, fits) + 1) if wanted % each == 0)
-    if 2 * divisor >= min(wanted, fits):
-        return divisor, wanted // divisor
+    batch, steps = same_rows(wanted, fits)
+    if 2 * batch >= min(wanted, fits):
+        return batch, steps
     steps = -(-wanted // fits)
     return -(-wanted // steps), steps
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stepglass.advise.time_model import LAYER_BYTES, Chip, chip_of, cpu_chip, predict_update
 from stepglass.measure.devices import device_named
-from stepglass.measure.memory_model import nanogpt_memory_of
+from stepglass.measure.memory_model import memory_of_nanogpt
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
 
 MOST_ERROR = 0.25
@@ -117,21 +117,13 @@ class MemoryPoint:
 
     source: str
     model: str
-    shape: Shape
+    shape: GPTConfig
     batch_size: int
     found_bytes: float
 
     @property
     def predicted_bytes(self) -> float:
-        return nanogpt_memory_of(
-            self.shape,
-            batch_size=self.batch_size,
-            dtype="bfloat16",
-            does_compile=True,
-            uses_muon=False,
-            device_type="cuda",
-            dropout=0.0,
-        ).total
+        return memory_of_nanogpt(self.shape, batch_size=self.batch_size).total
 
     @property
     def error(self) -> float:

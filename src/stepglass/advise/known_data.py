@@ -59,12 +59,12 @@ def _prepared(name: str) -> DataSize | None:
         pass  # `train` says what is wrong with it
     try:
         files = (folder / "train.bin", folder / "val.bin")
-        tokens = [max(1, file.stat().st_size // 2) for file in files]
+        train, val = (max(1, file.stat().st_size // 2) for file in files)
     except (OSError, ValueError):
         return None
     if (folder / "meta.pkl").exists():  # characters; only the trainer reads a pickle
-        return DataSize(CHARACTERS, *tokens, is_sure=False)
-    return DataSize(GPT2_VOCAB, *tokens)
+        return DataSize(CHARACTERS, train, val, is_sure=False)
+    return DataSize(GPT2_VOCAB, train, val)
 
 
 def _text(name: str) -> DataSize | None:

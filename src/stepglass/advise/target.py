@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from stepglass.advise.time_model import Chip, Kind, chip_of, cpu_chip
 from stepglass.explain.study import Part
 from stepglass.measure.devices import KnownDevice, device_named, find_device
+from stepglass.measure.memory_model import SPARE
 
-# A part of a card's memory that no advice uses: the allocator keeps freed blocks, in pieces that do
-# not fit the next request (nanoGPT #303: 18.8 GB in use where the sum is 15.4), and a desktop takes
-# some as well.
-MARGIN = 0.2
+# A part of a card's memory that no advice uses. The allocator keeps freed blocks, in pieces that do
+# not fit the next request (nanoGPT #303: 18.8 GB in use where the sum is 15.4): the memory model
+# spares 15 % for that. The driver and a desktop take some as well.
+TAKEN = 0.06
+MARGIN = 1 - (1 - TAKEN) * (1 - SPARE)
 APPLE_SHARE = 0.67  # of unified memory: what macOS lets the GPU have by default
 TORCH_DEVICES = ("", "auto", "cuda", "mps")  # as `train` takes them: whatever this machine has
 
@@ -32,11 +34,11 @@ class Target:
     cpu_peak_flops: float | None = None
 
     @property
-    def usable_bytes(self) -> float | None:
-        """The memory that advice may use, or None if it is not known."""
+    def available_bytes(self) -> float | None:
+        """The memory that a process can have, or None if it is not known."""
         if self.memory_bytes is None:
             return None
-        return (1 - MARGIN) * self.memory_bytes * (APPLE_SHARE if self.kind == "mps" else 1.0)
+        return (1 - TAKEN) * self.memory_bytes * (APPLE_SHARE if self.kind == "mps" else 1.0)
 
     def chip(self, dtype: str) -> Chip | None:
         if self.known is not None:
