@@ -59,7 +59,8 @@ def page() -> str:
         _section(
             "GPT-2, 124M parameters",
             f"`--recipe=gpt2 --max_iters={GPT2_ITERS}`: updates of 491,520 tokens; {GPT2_ITERS} of "
-            "them are 20 tokens per parameter. In brackets the batch that nanoGPT can take, which keeps all logits.",
+            "them are 20 tokens per parameter. In brackets: the batch of nanoGPT, which keeps all "
+            "logits.",
             "gpt2",
             [f"--max_iters={GPT2_ITERS}"],
         ),

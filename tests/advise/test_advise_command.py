@@ -12,7 +12,7 @@ from stepglass.advise import target
 from stepglass.advise.advice import advise
 from stepglass.advise.case import Case
 from stepglass.advise.subject import from_settings
-from stepglass.advise.target import MARGIN, of_known
+from stepglass.advise.target import of_known
 from stepglass.cli import main
 from stepglass.explain.render.languages import LANGUAGES
 from stepglass.measure.devices import device_named, known_devices
@@ -162,7 +162,7 @@ def test_settings_are_not_translated_and_figures_are(capsys):
 @pytest.mark.parametrize("known", known_devices(), ids=lambda known: known.name)
 def test_every_device_gets_a_batch_that_fits_with_a_margin(known):
     advice = advice_for(known.name, "--recipe=gpt2")
-    assert advice.expect.memory.total <= (1 - MARGIN) * known.memory_bytes
+    assert advice.expect.memory.total <= 0.8 * known.memory_bytes
     steps = advice.settings["gradient_accumulation_steps"]
     assert advice.settings["batch_size"] * steps == 480
     assert advice.expect.mfu is not None

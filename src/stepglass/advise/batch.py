@@ -75,32 +75,30 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
         variant = "whole" if accumulation == 1 else "largest"
         if _is_busy_already(case, (batch, accumulation), fits, dtype, does_compile):
             batch, accumulation, variant = cfg.batch_size, wanted // cfg.batch_size, "busy"
-    numbers = {
-        "batch": batch,
-        "fits": fits,
-        "block_size": cfg.block_size,
-        "need_bytes": need(batch),
-        "device_bytes": case.target.memory_bytes,
-        "margin_percent": 100 * MARGIN,
-    }
-    tokens = float(batch * accumulation * cfg.block_size)
-    is_same = batch * accumulation == wanted
-    return (
-        batch,
-        accumulation,
-        [
-            Reason("batch_size", "calculated", variant=variant, **numbers),
-            Reason(
-                "gradient_accumulation_steps",
-                "calculated",
-                variant="same" if is_same else "other",
-                batch=batch,
-                accumulation=accumulation,
-                block_size=cfg.block_size,
-                tokens=tokens,
-                wanted_tokens=float(wanted * cfg.block_size),
-            ),
-        ],
+    why = Reason(
+        "batch_size",
+        "calculated",
+        variant=variant,
+        batch=batch,
+        fits=fits,
+        need_bytes=need(batch),
+        device_bytes=case.target.memory_bytes,
+        margin_percent=100 * MARGIN,
+    )
+    return batch, accumulation, [why, _why_accumulation(case, batch, accumulation)]
+
+
+def _why_accumulation(case: Case, batch: int, accumulation: int) -> Reason:
+    block_size, wanted = case.subject.cfg.block_size, case.subject.sequences
+    return Reason(
+        "gradient_accumulation_steps",
+        "calculated",
+        variant="same" if batch * accumulation == wanted else "other",
+        batch=batch,
+        accumulation=accumulation,
+        block_size=block_size,
+        tokens=float(batch * accumulation * block_size),
+        wanted_tokens=float(wanted * block_size),
     )
 
 
