@@ -108,7 +108,7 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
     mfu = part.mfu.corrected
     has_same_model = all(getattr(cfg, key) == getattr(ran, key) for key in MODEL_KEYS)
     measured = Measured(
-        timing.normal_ms if has_same_model else None,
+        (timing.normal_ms or None) if has_same_model else None,
         timing.eval_ms if has_same_model else None,
         None if mfu is None else mfu / 100,
         ran,

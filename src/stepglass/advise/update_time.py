@@ -26,17 +26,14 @@ def predicted(case: Case, cfg: TrainConfig, dtype: str, *, does_compile: bool) -
 
 def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Reason, Basis]:
     """The time of an update with these settings, the reason, and how it is known."""
-    new = predicted(case, case.with_settings(chosen), chosen["dtype"],
-                    does_compile=chosen["compile"])  # fmt: skip
+    cfg, does_compile = case.with_settings(chosen), chosen["compile"]
+    new = predicted(case, cfg, chosen["dtype"], does_compile=does_compile)
     ran = case.subject.measured
     if ran is None or ran.step_ms is None:
         if new is None:
             return None, Reason("ms_per_iter", "estimated", variant="unknown"), "estimated"
-        return (
-            new.total_ms,
-            _why_time(new, "launch" if new.is_launch_bound else "model"),
-            ("estimated"),
-        )
+        variant = "launch" if new.is_launch_bound else "model"
+        return new.total_ms, _why_time(new, variant), "estimated"
     per_sequence = ran.step_ms / (ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps)
     same_ms = per_sequence * chosen["batch_size"] * chosen["gradient_accumulation_steps"]
     old_dtype = chosen["dtype"] if ran.cfg.dtype == "auto" else ran.cfg.dtype
