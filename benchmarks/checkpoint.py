@@ -62,7 +62,7 @@ class Training:
 
     def step(self) -> float:
         start = time.perf_counter()
-        _, loss = self.model(self.x, self.x)
+        loss = self.model(self.x, self.x)
         loss.backward()
         before = time.perf_counter()
         self.saver.protect_snapshot()

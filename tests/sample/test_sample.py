@@ -49,7 +49,7 @@ def test_a_cache_that_forgets_would_be_noticed(monkeypatch):
 def test_greedy_tokens_are_those_of_recomputing_the_prefix_within_the_window():
     model, ids = net(), [5]
     for _ in range(15):
-        ids.append(int(model(torch.tensor([ids]))[0][0, -1].argmax()))
+        ids.append(int(model.next_logits(torch.tensor([ids])).argmax()))
     assert list(generate(model, [5], max_new_tokens=15, draw=Draw(0))) == ids[1:]
 
 

@@ -164,7 +164,7 @@ def test_standard_error_is_that_of_the_windows():
     rows = data.val.windows(data.eval_windows(data.val, cfg.seed, 10**9, 8), 9).astype("int64")
     with torch.no_grad():
         each = torch.stack(
-            [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:]))[1] for r in rows]
+            [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:])) for r in rows]
         ).double()
     assert result.windows == len(rows)
     assert result.val_loss == pytest.approx(each.mean().item(), rel=1e-5)

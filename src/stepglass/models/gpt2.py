@@ -1,8 +1,8 @@
 """GPT-2, as OpenAI published it and nanoGPT trains it, with their parameter names.
 
     model = GPT(GPTConfig(vocab_size=65, block_size=64, n_layer=4, n_head=4, n_embd=128))
-    logits, loss = model(idx, targets)       # training: mean loss over all tokens
-    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+    loss = model(idx, targets)               # training: mean loss over all tokens
+    logits = model.next_logits(idx, cache)   # sampling: logits of the last position only
 
 Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
 """
@@ -120,16 +120,7 @@ class GPT(Model):
             if name.endswith("c_proj.weight"):
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.n_layer))
 
-    def forward(
-        self,
-        idx: Tensor,
-        targets: Tensor | None = None,
-        cache: KVCache | None = None,
-        reduction: str = "mean",
-    ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
-        tensor with one value per token.
-        """
+    def hidden(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
         position = torch.arange(start, start + idx.size(1), device=idx.device)
         x = self.transformer.wte(idx) + self.transformer.wpe(position)  # (B, T, C)
@@ -137,14 +128,8 @@ class GPT(Model):
             x = drop(x, self.config.dropout)
         for block in self.transformer.h:
             x = block(x, cache)
-        x = self.transformer.ln_f(x)
-        if targets is None:
-            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
-        logits = self.lm_head(x)  # (B, T, V)
-        loss = F.cross_entropy(
-            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
-        )
-        return logits, loss
+        out: Tensor = self.transformer.ln_f(x)
+        return out
 
     def joined_rows(self, name: str) -> dict[str, int]:
         C = self.config.n_embd
@@ -155,7 +140,7 @@ class GPT(Model):
 
 
 class GPT2TokenDecoder:
-    """Computes one token at a time, with the same results as `GPT.forward` in half the time.
+    """Computes one token at a time, with the same results as `GPT.next_logits` in half the time.
 
     In a small model, calling a module takes Python longer than the arithmetic of one token. So this
     class calls no modules and looks up all weights in advance. A test compares the results.

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from stepglass.measure.shapes import Shape
+from stepglass.models.chunked_loss import mean_loss, token_losses
 from stepglass.models.kv_cache import KVCache
 
 
@@ -18,12 +19,25 @@ class Model(nn.Module, ABC):
     """A model. It does not handle devices, precision, compilation or several processes: other code
     does that.
 
-    A call with tokens and targets returns logits and the loss. A call without targets returns the
-    logits of the last position and None.
+    A call with tokens and targets returns the loss alone: `models/chunked_loss.py` says why.
     """
 
     config: Shape
     lm_head: nn.Linear
+
+    @abstractmethod
+    def hidden(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
+        """The input of the head, (B, T, C). `idx` is (B, T), and follows the tokens in `cache`."""
+
+    def forward(self, idx: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
+        """The mean loss of all tokens. With `reduction="none"`, a flat tensor of their losses."""
+        measure = mean_loss if reduction == "mean" else token_losses
+        return measure(self.hidden(idx), self.lm_head.weight, targets)
+
+    def next_logits(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
+        """The logits of the token that follows, (B, V)."""
+        logits: Tensor = self.lm_head(self.hidden(idx, cache)[:, -1])
+        return logits
 
     @abstractmethod
     def joined_rows(self, name: str) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """The modern model. It has the architecture of Qwen3, and its weights can be used as Qwen3's.
 
     model = Modern(ModernConfig(vocab_size=65, block_size=64, n_layer=2, n_head=4, n_embd=128))
-    logits, loss = model(idx, targets)       # training: mean loss over all tokens
-    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+    loss = model(idx, targets)               # training: mean loss over all tokens
+    logits = model.next_logits(idx, cache)   # sampling: logits of the last position only
     weights = qwen3_weights(model)           # with the names of the transformers library
 
 Differences from GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, normed
@@ -139,16 +139,7 @@ class Modern(Model):
             elif parameter.dim() == 2:
                 nn.init.uniform_(parameter, -((3 / C) ** 0.5), (3 / C) ** 0.5)
 
-    def forward(
-        self,
-        idx: Tensor,
-        targets: Tensor | None = None,
-        cache: KVCache | None = None,
-        reduction: str = "mean",
-    ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
-        tensor with one value per token.
-        """
+    def hidden(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
         cos, sin = (table[start : start + idx.size(1)] for table in (self.cos, self.sin))
         x = self.embed_tokens(idx)  # (B, T, C)
@@ -156,14 +147,8 @@ class Modern(Model):
             x = drop(x, self.config.dropout)
         for block in self.layers:
             x = block(x, cos, sin, cache)
-        x = self.norm(x)
-        if targets is None:
-            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
-        logits = self.lm_head(x)  # (B, T, V)
-        loss = F.cross_entropy(
-            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
-        )
-        return logits, loss
+        out: Tensor = self.norm(x)
+        return out
 
     def joined_rows(self, name: str) -> dict[str, int]:
         H, G, D = self.config.n_head, self.config.kv_heads, self.config.head_dim
@@ -178,8 +163,8 @@ class Modern(Model):
 
 
 class ModernTokenDecoder:
-    """Computes one token at a time, with the same results as `Modern.forward` in half the time. See
-    GPT2TokenDecoder in gpt2.py.
+    """Computes one token at a time, with the same results as `Modern.next_logits` in half the time.
+    See GPT2TokenDecoder in gpt2.py.
     """
 
     def __init__(self, model: Modern, cache: KVCache) -> None:
