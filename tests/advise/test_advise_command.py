@@ -294,6 +294,20 @@ def test_a_log_of_small_micro_batches_gets_larger_ones_and_a_new_time(capsys):
     assert "with batch_size=4 (MFU 6.4%). batch_size=64 fits, and these settings should" in text
 
 
+@pytest.mark.parametrize("device", [["--device=A100 80GB"], []])
+def test_a_run_that_ran_out_of_memory_gets_half_its_batch(capsys, device):
+    log = nanogpt_log("batch_size = 16", "gradient_accumulation_steps = 30", time_ms=900, mfu=30,
+                      head=GPT2_HEAD)  # fmt: skip
+    died = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a"
+    Path(log).write_text(Path(log).read_text() + f"Traceback (most recent call last):\n{died}\n")
+    answer = as_data(capsys, log, *device)
+    assert answer["settings"]["batch_size"] == 8
+    assert answer["settings"]["gradient_accumulation_steps"] == 60
+    reason = next(r for r in answer["reasons"] if r["setting"] == "batch_size")
+    assert reason["text"].startswith("The run ran out of memory with 16.")
+    assert reason["basis"] == "measured"
+
+
 def test_a_log_without_a_device_is_answered_as_far_as_it_goes(capsys):
     log = nanogpt_log(time_ms=4627, mfu=28.9, head=GPT2_HEAD)
     answer = as_data(capsys, log)

@@ -53,6 +53,9 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
     room = case.target.available_bytes
     wanted = case.subject.sequences
     fits = cfg.batch_size if room is None else largest_batch(need_of, int(room)) or 0
+    oom = case.subject.oom_batch
+    if oom is not None:
+        fits = min(fits, oom // 2)
     if fits < 1:
         raise ConfigError(_too_large(case, need(1)))
     variant = "largest"
@@ -77,9 +80,10 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
             batch, accumulation, variant = cfg.batch_size, wanted // cfg.batch_size, "busy"
     why = Reason(
         "batch_size",
-        "calculated",
-        variant=variant,
+        "calculated" if oom is None else "measured",
+        variant=variant if oom is None else "oom",
         batch=batch,
+        ran=oom,
         fits=fits,
         need_bytes=need(batch),
         device_bytes=case.target.memory_bytes,
@@ -154,6 +158,11 @@ def _too_large(case: Case, need_bytes: float) -> str:
         cards = math.ceil(need_bytes / ((1 - MARGIN) * largest))
         would = f"it takes {cards} cards of {size(largest)} that share it"
     target = case.target
+    if case.subject.oom_batch is not None:
+        return (
+            f"{case.subject.log_name}: the run ran out of memory with batch_size=1; {would}; or "
+            "lower --n_layer, --n_embd or --block_size"
+        )
     return (
         f"the model needs {size(need_bytes)} with batch_size=1, and {target.name} has "
         f"{size(target.memory_bytes)}, of which {MARGIN:.0%} stay free; {would}; or lower "

@@ -48,12 +48,14 @@ class Subject:
     words: tuple[str, ...]  # what to type after `stepglass train` for these settings
     measured: Measured | None = None
     log_name: str | None = None
+    oom_batch: int | None = None  # the batch_size with which the run ran out of memory
 
     def on_another_device(self) -> "Subject":
-        """Without the times: they are another device's."""
+        """Without the times and the memory: they are another device's."""
         if self.measured is None:
             return self
-        return replace(self, measured=replace(self.measured, step_ms=None, eval_ms=None, mfu=None))
+        unknown = replace(self.measured, step_ms=None, eval_ms=None, mfu=None)
+        return replace(self, measured=unknown, oom_batch=None)
 
 
 def read_part(name: str, device: str | None) -> Part:
@@ -113,7 +115,13 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
         None if mfu is None else mfu / 100,
         ran,
     )
-    return replace(subject, measured=measured, log_name=units.printable(name))
+    is_oom = part.error is not None and part.error.name == "oom"
+    return replace(
+        subject,
+        measured=measured,
+        log_name=units.printable(name),
+        oom_batch=ran.batch_size if is_oom else None,
+    )
 
 
 def _subject(

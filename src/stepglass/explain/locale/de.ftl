@@ -888,6 +888,7 @@ advise-why-batch-size = { $variant ->
     [whole] Alle Sequenzen eines Updates passen auf einmal in den Speicher: { $need_bytes } von { $device_bytes }.
     [asked] Wie verlangt. Nötig sind { $need_bytes } von { $device_bytes }; { $fits } würden passen.
     [busy] Wie im Lauf. { $fits } würden auch passen, aber das Gerät ist schon ausgelastet: Ein Token würde etwa gleich lange dauern.
+    [oom] Mit { $ran } ging dem Lauf der Speicher aus. Nötig sind hiermit { $need_bytes }.
     [kept] Unverändert: Es passt in den Speicher, und auf einer CPU sind größere Batches kaum schneller.
     [unknown] Unverändert: Wie viel Speicher das Gerät hat, ist nicht bekannt.
    *[largest] Der größte Batch, der das Update gleichmäßig teilt und passt: { $need_bytes } von { $device_bytes }. { $margin_percent } bleiben frei: Der Allocator behält freigegebene Blöcke, und ein Desktop braucht auch etwas.

@@ -836,6 +836,7 @@ advise-why-batch-size = { $variant ->
     [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.
     [asked] As asked. It needs { $need_bytes } of { $device_bytes }; { $fits } would fit.
     [busy] As in the run. { $fits } would fit too, but the device is already busy: a token would take about as long.
+    [oom] The run ran out of memory with { $ran }. This needs { $need_bytes }.
     [kept] Left as it is: it fits, and on a CPU larger batches are hardly faster.
     [unknown] Left as it is: the memory of the device is not known.
    *[largest] The largest that divides the update evenly and fits: { $need_bytes } of { $device_bytes }. { $margin_percent } stay free: the allocator keeps freed blocks, and a desktop needs some.

@@ -884,6 +884,7 @@ advise-why-batch-size = { $variant ->
     [whole] Todas las secuencias de una actualización caben a la vez: { $need_bytes } de { $device_bytes }.
     [asked] Como se ha pedido. Necesita { $need_bytes } de { $device_bytes }; cabrían { $fits }.
     [busy] Como en la ejecución. También cabrían { $fits }, pero el dispositivo ya está ocupado: un token tardaría más o menos lo mismo.
+    [oom] Con { $ran } la ejecución se quedó sin memoria. Esto necesita { $need_bytes }.
     [kept] Sin cambios: cabe, y en una CPU los batches más grandes apenas son más rápidos.
     [unknown] Sin cambios: no se sabe cuánta memoria tiene el dispositivo.
    *[largest] El mayor que divide la actualización en partes iguales y cabe: { $need_bytes } de { $device_bytes }. Queda libre un { $margin_percent }: el asignador de memoria retiene bloques liberados, y el escritorio necesita algo.

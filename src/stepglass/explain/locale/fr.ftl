@@ -879,6 +879,7 @@ advise-why-batch-size = { $variant ->
     [whole] Toutes les séquences d'une mise à jour tiennent d'un coup : { $need_bytes } sur { $device_bytes }.
     [asked] Comme demandé. Il faut { $need_bytes } sur { $device_bytes } ; { $fits } tiendraient.
     [busy] Comme dans le run. { $fits } tiendraient aussi, mais le matériel est déjà occupé : un token prendrait à peu près le même temps.
+    [oom] Avec { $ran }, le run a manqué de mémoire. Il faut ici { $need_bytes }.
     [kept] Inchangé : cela tient, et sur un CPU des batchs plus grands ne sont guère plus rapides.
     [unknown] Inchangé : la mémoire du matériel n'est pas connue.
    *[largest] Le plus grand qui divise la mise à jour en parts égales et qui tient : { $need_bytes } sur { $device_bytes }. { $margin_percent } restent libres : l'allocateur garde des blocs libérés, et le bureau en occupe un peu.
