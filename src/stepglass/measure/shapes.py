@@ -45,6 +45,11 @@ class Shape(ABC):
         """The number of key and value heads."""
         return self.n_head
 
+    @property
+    @abstractmethod
+    def dropout(self) -> float:
+        """The share of activations that training sets to zero. A field of every model's shape."""
+
     @abstractmethod
     def num_params(self) -> int:
         """The number of parameters, computed without building the model. A tied head counts
