@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from stepglass.measure import memory_model
 from stepglass.measure.shapes import GPTConfig, ModernConfig
 from stepglass.models import chunked_loss
 from stepglass.models.model import Model
@@ -36,7 +37,7 @@ def batch():
 
 def learn(net, batch, monkeypatch, at_once, dtype=torch.float32):
     """The loss of a batch and the gradients, computed as training does."""
-    monkeypatch.setattr(chunked_loss, "CHUNK_LOGITS", at_once)
+    monkeypatch.setattr(memory_model, "CHUNK_LOGITS", at_once)
     net.zero_grad()
     torch.manual_seed(3)  # of dropout
     scaler = torch.amp.GradScaler("cpu", enabled=dtype is torch.float16)
@@ -71,7 +72,7 @@ def test_in_half_precision_the_gradients_are_as_exact_as_pytorchs(net, batch, dt
 # torch's compiler makes an instance of it, and then says that nobody should.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_the_compiler_makes_one_graph_of_it(monkeypatch):
-    monkeypatch.setattr(chunked_loss, "CHUNK_LOGITS", IN_FIVE)
+    monkeypatch.setattr(memory_model, "CHUNK_LOGITS", IN_FIVE)
     torch.manual_seed(1)
     targets = torch.randint(300, (4, 16))
     compiled = torch.compile(chunked_loss.mean_loss, fullgraph=True, backend="aot_eager")
@@ -91,7 +92,7 @@ def test_an_evaluation_gets_the_same_loss_for_each_token(net, batch, monkeypatch
     with torch.inference_mode():
         logits = net.lm_head(net.hidden(batch[0]))
         expected = F.cross_entropy(logits.flatten(0, 1), batch[1].flatten(), reduction="none")
-        monkeypatch.setattr(chunked_loss, "CHUNK_LOGITS", IN_FIVE)
+        monkeypatch.setattr(memory_model, "CHUNK_LOGITS", IN_FIVE)
         torch.testing.assert_close(net(*batch, reduction="none"), expected, atol=1e-5, rtol=1e-5)
         assert net(*batch).item() == pytest.approx(expected.mean().item(), rel=1e-6)
 

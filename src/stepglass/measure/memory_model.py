@@ -53,19 +53,16 @@ def memory_of(
 ) -> MemoryNeed:
     """The memory of an update. `dtype` is that of matrix products; weights are float32. If it
     accumulates gradients over several batches, they are there during the later ones."""
-    size, num_params = BYTES[dtype], shape.num_params()
-    num_tokens = batch_size * shape.block_size
-    inner = params_in_blocks(shape)
+    way = Way(BYTES[dtype], device_type, does_compile)
+    num_params, inner = shape.num_params(), params_in_blocks(shape)
     moments = 8 * num_params - (4 * inner if uses_muon else 0)
     context = CUDA_CONTEXT if device_type == "cuda" else 0
     at_loss = MemoryNeed(
-        weights=4 * num_params + (size * inner if size < 4 else 0),
+        weights=4 * num_params + way.short * inner,
         gradients=4 * num_params if accumulates else 0,
         optimizer=moments,
-        activations=num_tokens * shape.n_layer * layer_bytes(shape, size, device_type, does_compile)
-        + kept_scores(shape, batch_size, dtype, device_type, does_compile)
-        + num_tokens * 12 * shape.n_embd,  # around the last norm
-        logits=loss_bytes(shape, num_tokens, size),
+        activations=activation_bytes(shape, batch_size, way),
+        logits=loss_bytes(shape, batch_size * shape.block_size, way),
         context=context,
     )
     at_step = MemoryNeed(
@@ -87,7 +84,7 @@ def memory_of_nanogpt(shape: GPTConfig, *, batch_size: int) -> MemoryNeed:
         weights=4 * shape.num_params() + 2 * params_in_blocks(shape),
         gradients=4 * shape.num_params(),
         optimizer=8 * shape.num_params(),
-        activations=num_tokens * shape.n_layer * layer_bytes(shape, 2, "cuda", does_compile=False),
+        activations=activation_bytes(shape, batch_size, Way(2, "cuda", does_compile=False)),
         logits=NANOGPT_LOGIT * num_tokens * shape.vocab_size,
         context=CUDA_CONTEXT,
     )
@@ -128,51 +125,66 @@ def params_in_blocks(shape: Shape) -> int:
     return shape.num_params() - shape.num_looked_up() - shape.vocab_size * shape.n_embd
 
 
-def is_handwritten(size: int, device_type: str, does_compile: bool) -> bool:
-    """True if the operations with hand-written gradients are used: models/cpu_ops.py."""
-    return device_type == "cpu" and size == 4 and not does_compile
+@dataclass(frozen=True)
+class Way:
+    """How a model is computed."""
+
+    size: int  # bytes of a number in a matrix product
+    device_type: str
+    does_compile: bool
+
+    @property
+    def short(self) -> int:
+        """Bytes of a copy in half precision, or 0 if there are none."""
+        return self.size if self.size < 4 else 0
+
+    @property
+    def is_handwritten(self) -> bool:
+        """True if the operations with hand-written gradients are used: models/cpu_ops.py."""
+        return self.device_type == "cpu" and self.size == 4 and not self.does_compile
 
 
-def layer_bytes(shape: Shape, size: int, device_type: str, does_compile: bool) -> int:
-    """Bytes that a layer keeps for the backward pass, for one token."""
-    C = shape.n_embd
-    masks = 0
-    if shape.dropout:
-        masks = 2 * C * (size if device_type == "cpu" else 1)
+def activation_bytes(shape: Shape, batch_size: int, way: Way) -> int:
+    """What the layers keep for the backward pass, and the inputs and output of the last norm."""
+    T, C = shape.block_size, shape.n_embd
     # Inputs of the norms and of the products, attention's result, and the logarithms of its sums.
-    common = 2 * 4 * C + 2 * size * C + size * C + 4 * shape.n_head + masks
+    token = 2 * 4 * C + 2 * way.size * C + way.size * C + 4 * shape.n_head
+    if shape.dropout:
+        token += 2 * C * (way.size if way.device_type == "cpu" else 1)  # masks
+    scores = kept_scores(shape, batch_size, way)
     if isinstance(shape, ModernConfig):
-        return common + _modern_bytes(shape, size, device_type, does_compile)
-    return common + size * (3 * C + 2 * 4 * C)  # heads; around the GELU
+        token += modern_bytes(shape, way, keeps_scores=scores > 0)
+    else:
+        token += way.size * (3 * C + 2 * 4 * C)  # heads; around the GELU
+    return shape.n_layer * (batch_size * T * token + scores) + batch_size * T * 12 * C
 
 
-def _modern_bytes(shape: ModernConfig, size: int, device_type: str, does_compile: bool) -> int:
-    C, D = shape.n_embd, shape.head_dim
+def modern_bytes(shape: ModernConfig, way: Way, keeps_scores: bool) -> int:
+    """Bytes of a layer for one token, besides what both models keep."""
+    C, D, size = shape.n_embd, shape.head_dim, way.size
     queries_and_keys, values = (shape.n_head + shape.kv_heads) * D, shape.kv_heads * D
-    heads = size * (queries_and_keys + values) + size * queries_and_keys  # projected; rotated
-    mlp = size * 3 * shape.inner  # gate and up, and their product
-    if does_compile:
-        return heads + mlp
-    if is_handwritten(size, device_type, does_compile):
-        return heads + mlp + size * 2 * shape.inner
-    normed = 2 * 4 * C + size * queries_and_keys + (4 * queries_and_keys if size < 4 else 0)
-    return heads + mlp + normed + size * shape.inner
+    token = size * (2 * queries_and_keys + values)  # projected, and rotated
+    token += size * 3 * shape.inner  # gate and up, and their product
+    if way.does_compile:
+        return token
+    if way.is_handwritten:
+        return token + size * (2 * shape.inner + (0 if keeps_scores else queries_and_keys + C))
+    normed = 2 * 4 * C + size * queries_and_keys + (4 * queries_and_keys if way.short else 0)
+    return token + normed + size * shape.inner
 
 
-def kept_scores(
-    shape: Shape, batch_size: int, dtype: str, device_type: str, does_compile: bool
-) -> int:
-    """Bytes of the attention scores that are kept, of all layers. Only CPUs keep any."""
+def kept_scores(shape: Shape, batch_size: int, way: Way) -> int:
+    """Bytes of the attention scores that a layer keeps. Only a CPU keeps any."""
     T, num_heads = shape.block_size, batch_size * shape.n_head
-    if device_type != "cpu" or does_compile:
+    if way.device_type != "cpu" or way.does_compile:
         return 0
     if shape.dropout:  # PyTorch's plain formula: shares, mask and product
-        return shape.n_layer * num_heads * T * T * 3 * 4
+        return num_heads * T * T * 3 * 4
     is_kept = num_heads * T * T <= KEPT_SCORES and shape.kv_heads == shape.n_head
-    if not is_handwritten(BYTES[dtype], device_type, does_compile) or not is_kept:
+    if not is_kept or not way.is_handwritten:
         return 0
-    rows = [min(start + SCORE_ROWS, T) for start in range(0, T, SCORE_ROWS)]
-    return shape.n_layer * num_heads * 4 * sum(min(SCORE_ROWS, T) * seen for seen in rows)
+    ends = [min(start + SCORE_ROWS, T) for start in range(0, T, SCORE_ROWS)]
+    return num_heads * 4 * min(SCORE_ROWS, T) * sum(ends)
 
 
 def num_chunks(num_tokens: int, vocab_size: int) -> int:
@@ -184,14 +196,18 @@ def num_chunks(num_tokens: int, vocab_size: int) -> int:
     return min(num_tokens, -(-num_tokens * vocab_size // CHUNK_LOGITS))
 
 
-def loss_bytes(shape: Shape, num_tokens: int, size: int) -> int:
-    V, C = shape.vocab_size, shape.n_embd
+def loss_bytes(shape: Shape, num_tokens: int, way: Way) -> int:
+    """What the loss takes, or the last layer's backward pass, if that takes more."""
+    V, C, size, short = shape.vocab_size, shape.n_embd, way.size, way.short
     chunks = num_chunks(num_tokens, V)
-    short = size if size < 4 else 0
     if chunks == 1:  # PyTorch's: log-probabilities, their gradient, and that of the logits
-        return (12 + short) * num_tokens * V + short * V * C + 4 * V * C
-    of_chunk = (4 + short) * -(-num_tokens // chunks) * V
-    return of_chunk + (4 + short + size) * V * C + size * num_tokens * C
+        loss = (12 + short) * num_tokens * V + (4 + short) * V * C
+    else:
+        of_chunk = -(-num_tokens // chunks) * V
+        at_once = max((4 + short) * of_chunk, size * (of_chunk + V * C))  # then the head's gradient
+        loss = at_once + (4 + short) * V * C + size * num_tokens * C
+    widest = 2 * shape.inner if isinstance(shape, ModernConfig) else 4 * C
+    return max(loss, size * num_tokens * widest)
 
 
 def muon_bytes(shape: Shape, inner: int) -> int:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from stepglass.measure.memory_model import CHUNK_LOGITS
+from stepglass.measure import memory_model
 
 
 def mean_loss(x: Tensor, head: Tensor, targets: Tensor) -> Tensor:
@@ -48,8 +48,7 @@ def token_losses(x: Tensor, head: Tensor, targets: Tensor) -> Tensor:
 
 def chunks_of(x: Tensor, head: Tensor) -> int:
     """The number of chunks in which the logits are computed."""
-    num_tokens = x.size(0) * x.size(1)
-    return min(num_tokens, -(-num_tokens * head.size(0) // CHUNK_LOGITS))
+    return memory_model.num_chunks(x.size(0) * x.size(1), head.size(0))
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -66,16 +65,12 @@ class _ChunkedLoss(torch.autograd.Function):
             total = torch.zeros((), dtype=head.dtype, device=x.device)
             parts = zip(x.chunk(num_chunks), targets.unsqueeze(1).chunk(num_chunks), strict=True)
             for part, wanted in parts:
-                part = part.to(dtype)
-                logits = torch.mm(part, short_head.T).to(head.dtype)
-                logits.sub_(logits.amax(1, keepdim=True))
-                of_targets = logits.gather(1, wanted)
-                odds = logits.exp_()  # in place, like all that follows: nothing else is as large
-                sums = odds.sum(1, keepdim=True)
-                total += (sums.log() - of_targets).sum()
-                grad = odds.div_(sums).scatter_add_(1, wanted, -torch.ones_like(sums)).to(dtype)
+                short = part.to(dtype)
+                loss, grad = loss_and_gradient(short, short_head, wanted)
+                total += loss
                 grad_x.append(torch.mm(grad, short_head))
-                grad_head += torch.mm(grad.T, part)
+                grad_head += torch.mm(grad.T, short)
+                del grad  # before the next chunk computes its own
         ctx.save_for_backward(torch.cat(grad_x), grad_head)
         ctx.num_tokens, ctx.dtype = len(x), x.dtype
         return total / len(x)
@@ -85,3 +80,17 @@ class _ChunkedLoss(torch.autograd.Function):
         grad_x, grad_head = ctx.saved_tensors
         scale = grads[0] / ctx.num_tokens
         return grad_x.to(ctx.dtype) * scale, grad_head.mul_(scale), None, None, None
+
+
+def loss_and_gradient(x: Tensor, head: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum of the losses of a chunk, and its gradient for the logits. All in place: two tensors
+    of this size would be twice the memory."""
+    logits = torch.mm(x, head.T).to(torch.promote_types(x.dtype, torch.float32))
+    logits.sub_(logits.amax(1, keepdim=True))
+    of_targets = logits.gather(1, targets)
+    odds = logits.exp_()
+    sums = odds.sum(1, keepdim=True)
+    loss = (sums.log() - of_targets).sum()
+    probabilities = odds.div_(sums)
+    grad = probabilities.scatter_add_(1, targets, -torch.ones_like(sums))
+    return loss, grad.to(x.dtype)

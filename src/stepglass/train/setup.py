@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stepglass import json_files, units
+from stepglass import json_files
 from stepglass.checkpoint.schedule import SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter
 from stepglass.data import dataset, tokenizer
 from stepglass.data.dataset import Dataset
 from stepglass.data.tokenizer import Tokenizer
-from stepglass.errors import ConfigError, DeviceError, os_reason
+from stepglass.errors import ConfigError, os_reason
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
 from stepglass.hardware.device import CudaTimer, Device
@@ -46,6 +46,7 @@ from stepglass.train.engines.making import make_engine
 from stepglass.train.environment import environment
 from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluate import Evaluations, Windows, choose_windows
+from stepglass.train.fitting import refuse_what_cannot_fit
 from stepglass.train.iterations import Iterations
 from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming_memory_errors
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
@@ -132,27 +133,6 @@ def make_plan(cfg: TrainConfig, console: Console) -> Plan:
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
     return Plan(cfg, device, data, shape, codec)
-
-
-def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> None:
-    """Compare a lower bound of the memory that the run needs with the memory that is available,
-    before anything is allocated."""
-    per_weight = 12 if cfg.uses_muon else 16  # bytes: weight, gradient, and one or two moments
-    weights = per_weight * shape.num_params()
-    tokens = cfg.batch_size * cfg.block_size
-    activations = (
-        tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * device.dtype.itemsize
-    )
-    available = device.available_bytes()
-    batch = 16 * cfg.tokens_per_iter  # bytes: inputs and targets of an update, on the host
-    if available is not None and weights + activations + batch > available:
-        raise DeviceError(
-            f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
-            f"block_size={cfg.block_size} needs at least "
-            f"{units.size(weights + activations + batch)}, "
-            f"found {units.size(available)}; lower --n_layer, --n_embd, --batch_size or "
-            "--block_size"
-        )
 
 
 # -- build --------------------------------------------------------------------------------------
