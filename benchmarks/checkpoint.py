@@ -25,7 +25,8 @@ from stepglass.checkpoint.writer import CheckpointWriter, SaveRequest
 from stepglass.files import Folder
 from stepglass.hardware.choose import pick_device
 from stepglass.measure.run_log import RunLogWriter
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.measure.shapes import GPTConfig
+from stepglass.models.gpt2 import GPT
 from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import RunFolder
 from stepglass.settings.train import TrainConfig
@@ -61,7 +62,7 @@ class Training:
 
     def step(self) -> float:
         start = time.perf_counter()
-        _, loss = self.model(self.x, self.x)
+        loss = self.model(self.x, self.x)
         loss.backward()
         before = time.perf_counter()
         self.saver.protect_snapshot()

@@ -11,8 +11,9 @@ import time
 import torch
 
 from stepglass.bench.throughput import peak_now
+from stepglass.measure.shapes import GPTConfig
 from stepglass.models.decoding import Draw, generate
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.models.gpt2 import GPT
 
 SHAPES = {
     "cpu": {"n_layer": 4, "n_head": 4, "n_embd": 128},

@@ -5,6 +5,7 @@ python docs/config_page.py > docs/config.md
 
 import sys
 
+from stepglass.advise.command import SETTINGS as ADVISE_SETTINGS
 from stepglass.data.prepare import PREPARE_SETTINGS
 from stepglass.explain.command import SETTINGS as EXPLAIN_SETTINGS
 from stepglass.settings.sample import SAMPLE_SETTINGS
@@ -28,6 +29,7 @@ def page() -> str:
         "stepglass prepare": PREPARE_SETTINGS,
         "stepglass sample": SAMPLE_SETTINGS,
         "stepglass explain": EXPLAIN_SETTINGS,
+        "stepglass advise": ADVISE_SETTINGS,
     }
     return INTRO + "".join(_section(title, settings) for title, settings in sections.items())
 

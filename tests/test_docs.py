@@ -89,7 +89,7 @@ def test_make_train_prepares_trains_and_samples(tmp_path):
     assert "\nROMEO:" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["config", "findings"])
+@pytest.mark.parametrize("name", ["config", "findings", "hardware"])
 def test_a_generated_page_is_what_its_script_writes(name):
     page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
     made = subprocess.run(
@@ -143,6 +143,14 @@ def test_the_readme_shows_what_explain_says_today(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "96")
     assert main(["explain", "train.log", "--lang=en"]) == 0
     assert capsys.readouterr().out.replace("\u00a0", " ") == shown
+
+
+def test_the_readme_shows_what_advise_says_today(capsys, monkeypatch):
+    shown = re.search(r"^```\n(Type:.*?)^```", README, re.M | re.S)[1]
+    monkeypatch.setenv("COLUMNS", "96")
+    assert main(["advise", "--device=RTX 4070", "--recipe=gpt2", "--lang=en"]) == 0
+    said = capsys.readouterr().out.replace("\u00a0", " ")
+    assert said.startswith(shown.removesuffix("  ...\n"))
 
 
 def test_every_rule_is_in_the_docs():

@@ -16,7 +16,7 @@ ROOT = Path(stepglass.__file__).parent
 # A room may import from those before it. The two braces never meet.
 ORDER = (
     "errors units files process < json_files < settings < measure < run_dir < loggers "
-    "< {logs < explain < report < watch} "
+    "< {logs < explain < advise < report < watch} "
     "| {data < models < hardware < checkpoint < sample < train} < bench sweep < cli < __main__"
 )
 READERS, TRAINER = (re.findall(r"\w+", brace) for brace in re.findall(r"{(.*?)}", ORDER))

@@ -51,6 +51,7 @@ USAGE = {
         ("runs [prune] [DIR]", "compare runs, check their checkpoints, delete earlier ones"),
     ),
     "more": (
+        ("advise [RUN|LOG]", "settings for a device, and what to expect (--device=NAME)"),
         ("bench [NAME ...]", "measure speed, as ratios"),
         ("completion bash|zsh|fish", "print a script that completes all this in a shell"),
     ),
@@ -67,6 +68,7 @@ COMMANDS = {
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",
     "runs": "stepglass.run_dir.command",
+    "advise": "stepglass.advise.command",
     "bench": "stepglass.bench.command",
     "completion": "stepglass.cli",
 }

@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from stepglass.models.gpt2 import GPT, GPT2TokenDecoder, GPTConfig
+from stepglass.measure.shapes import GPTConfig
+from stepglass.models.gpt2 import GPT, GPT2TokenDecoder
 
 SHAPE = {"vocab_size": 65, "block_size": 32, "n_layer": 3, "n_head": 4, "n_embd": 64}
 
@@ -68,13 +69,13 @@ def test_logits_and_loss_equal_the_model_written_out_by_hand(bias):
         parameter.data += 0.02 * torch.randn_like(parameter)  # biases are zero at the start
     idx = torch.randint(65, (2, 20))
     targets = torch.randint(65, (2, 20))
-    logits, loss = net(idx, targets)
+    logits, loss = net.lm_head(net.hidden(idx)), net(idx, targets)
     reference = by_hand(net, idx)
     assert torch.allclose(logits, reference, atol=1e-4)
     assert loss.item() == pytest.approx(
         F.cross_entropy(reference.view(-1, 65), targets.view(-1)).item()
     )
-    assert torch.allclose(net(idx)[0], reference[:, -1:], atol=1e-4)
+    assert torch.allclose(net.next_logits(idx), reference[:, -1], atol=1e-4)
 
 
 def test_head_is_tied_to_the_embedding():
@@ -98,9 +99,7 @@ def test_initialisation_is_gpt2s():
 
 def test_first_loss_is_that_of_guessing():
     idx = torch.randint(65, (8, 32))
-    assert model()(idx, torch.randint(65, (8, 32)))[1].item() == pytest.approx(
-        math.log(65), rel=0.02
-    )
+    assert model()(idx, torch.randint(65, (8, 32))).item() == pytest.approx(math.log(65), rel=0.02)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -121,7 +120,7 @@ def test_flops_formula_agrees_with_torchs_counter():
     net = model(n_embd=128, n_layer=4, block_size=64)
     idx = torch.randint(65, (2, 64))
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        net(idx, idx)[1].backward()
+        net(idx, idx).backward()
     counted = counter.get_total_flops() / idx.numel()
     assert net.config.flops_per_token() == pytest.approx(counted, rel=0.01)
 
@@ -132,15 +131,15 @@ def test_cached_forward_equals_the_whole_forward():
     cache = net.new_cache(torch.float32, net.config.block_size)
     pieces = []
     with torch.inference_mode():
-        logits, _ = net(idx[:, :5], cache=cache)
+        logits = net.next_logits(idx[:, :5], cache)
         cache.advance(5)
         pieces.append(logits)
         for position in range(5, 32):
-            logits, _ = net(idx[:, position : position + 1], cache=cache)
+            logits = net.next_logits(idx[:, position : position + 1], cache)
             cache.advance(1)
             pieces.append(logits)
-        whole, _ = net(idx, idx)
-    assert torch.allclose(torch.cat(pieces, 1), whole[:, 4:], atol=1e-5)
+        whole = net.lm_head(net.hidden(idx))
+    assert torch.allclose(torch.cat(pieces), whole[0, 4:], atol=1e-5)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -153,7 +152,7 @@ def test_token_decoder_equals_the_whole_forward(bias):
     decoder = GPT2TokenDecoder(net, cache)
     with torch.inference_mode():
         pieces = torch.cat([decoder(token) for token in idx[0].tolist()])
-        whole, _ = net(idx, idx)
+        whole = net.lm_head(net.hidden(idx))
     assert torch.allclose(pieces, whole[0], atol=1e-5)
     assert cache.length == 32
 
@@ -161,6 +160,6 @@ def test_token_decoder_equals_the_whole_forward(bias):
 def test_dropout_acts_in_training_and_not_in_evaluation():
     net = model(dropout=0.5)
     idx = torch.randint(65, (1, 8))
-    assert torch.equal(net(idx)[0], net(idx)[0])
+    assert torch.equal(net.hidden(idx), net.hidden(idx))
     net.train()
-    assert not torch.equal(net(idx)[0], net(idx)[0])
+    assert not torch.equal(net.hidden(idx), net.hidden(idx))

@@ -7,8 +7,9 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from stepglass.measure.shapes import ModernConfig
 from stepglass.models import cpu_ops
-from stepglass.models.modern import Modern, ModernConfig, qwen3_config, qwen3_weights
+from stepglass.models.modern import Modern, qwen3_config, qwen3_weights
 
 SHAPES = [{}, {"n_kv_head": 2}, {"tie_weights": True}, {"n_inner": 48}]
 
@@ -42,7 +43,7 @@ def test_logits_are_those_of_transformers_qwen3(changes):
     idx = torch.randint(65, (3, 32))
     with torch.inference_mode():
         expected = qwen3_of(net)(idx).logits
-        logits, loss = net(idx, idx)
+        logits, loss = net.lm_head(net.hidden(idx)), net(idx, idx)
     torch.testing.assert_close(logits, expected, atol=2e-5, rtol=1e-4)
     assert loss.item() == pytest.approx(F.cross_entropy(expected.flatten(0, 1), idx.flatten()))
 
@@ -56,7 +57,9 @@ def test_a_head_in_the_wrong_place_would_be_noticed(monkeypatch):
     monkeypatch.setattr("test_modern.qwen3_weights", lambda net: swapped)
     idx = torch.randint(65, (1, 8))
     with torch.inference_mode():
-        assert not torch.allclose(net(idx, idx)[0], qwen3_of(net)(idx).logits, atol=1e-3)
+        assert not torch.allclose(
+            net.lm_head(net.hidden(idx)), qwen3_of(net)(idx).logits, atol=1e-3
+        )
 
 
 @pytest.mark.parametrize("changes", SHAPES)
@@ -72,14 +75,14 @@ def test_flops_formula_agrees_with_torchs_counter(changes, monkeypatch):
     net = model(n_embd=128, n_layer=4, block_size=64, **changes)
     idx = torch.randint(65, (2, 64))
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        net(idx, idx)[1].backward()
+        net(idx, idx).backward()
     counted = counter.get_total_flops() / idx.numel()
     assert net.config.flops_per_token() == pytest.approx(counted, rel=0.01)
 
 
 def test_a_fresh_model_guesses():
     idx = torch.randint(65, (8, 32))
-    assert model()(idx, idx)[1].item() == pytest.approx(torch.tensor(65.0).log().item(), rel=1e-5)
+    assert model()(idx, idx).item() == pytest.approx(torch.tensor(65.0).log().item(), rel=1e-5)
 
 
 def test_every_block_begins_as_if_it_were_not_there():
@@ -97,13 +100,13 @@ def test_cached_and_token_by_token_equal_the_whole_forward(changes):
     decode = net.token_decoder(cache)
     pieces = []
     with torch.inference_mode():
-        pieces.append(net(idx[:, :5], cache=cache)[0][0])
+        pieces.append(net.next_logits(idx[:, :5], cache))
         cache.advance(5)
         for position in range(5, 20):
-            pieces.append(net(idx[:, position : position + 1], cache=cache)[0][0])
+            pieces.append(net.next_logits(idx[:, position : position + 1], cache))
             cache.advance(1)
         pieces += [decode(token) for token in idx[0, 20:].tolist()]
-        whole, _ = net(idx, idx)
+        whole = net.lm_head(net.hidden(idx))
     torch.testing.assert_close(torch.cat(pieces), whole[0, 4:], atol=2e-5, rtol=1e-4)
     assert cache.length == 32
 
@@ -111,9 +114,9 @@ def test_cached_and_token_by_token_equal_the_whole_forward(changes):
 def test_dropout_acts_in_training_and_not_in_evaluation():
     net = with_opinions(model(dropout=0.5))
     idx = torch.randint(65, (1, 8))
-    assert torch.equal(net(idx)[0], net(idx)[0])
+    assert torch.equal(net.hidden(idx), net.hidden(idx))
     net.train()
-    assert not torch.equal(net(idx)[0], net(idx)[0])
+    assert not torch.equal(net.hidden(idx), net.hidden(idx))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stepglass.measure import shapes
 from stepglass.models import registry
 from stepglass.settings.train import DEFAULT_OPTIMIZER, TRAIN_SETTINGS, TrainConfig
 
@@ -9,12 +10,17 @@ SIZES = {"n_layer": 2, "n_head": 2, "n_embd": 16, "block_size": 8}
 
 
 def new_model(name: str):
-    return registry.model_of(registry.shape_of(TrainConfig(model=name, **SIZES), vocab_size=11))
+    return registry.model_of(shapes.shape_of(TrainConfig(model=name, **SIZES), vocab_size=11))
 
 
 def test_every_model_is_a_choice_and_has_an_optimizer():
     choices = next(row[1] for row in TRAIN_SETTINGS.table() if row[0] == "model")
-    assert set(choices.split(" or ")) == set(registry.MODELS) == set(DEFAULT_OPTIMIZER)
+    assert (
+        set(choices.split(" or "))
+        == set(registry.MODELS)
+        == set(shapes.SHAPES)
+        == set(DEFAULT_OPTIMIZER)
+    )
 
 
 @pytest.mark.parametrize("name", registry.MODELS)
@@ -32,17 +38,17 @@ def test_a_shape_knows_where_its_models_blocks_and_tokens_are(name):
 @pytest.mark.parametrize("name", registry.MODELS)
 def test_a_shape_comes_back_from_its_record(name):
     shape = new_model(name).config
-    assert registry.shape_from_record(registry.shape_record(shape)) == shape
+    assert shapes.shape_from_record(shapes.shape_record(shape)) == shape
 
 
 def test_a_record_without_a_name_is_a_gpt2s():
-    record = registry.shape_record(new_model("gpt2").config)
+    record = shapes.shape_record(new_model("gpt2").config)
     del record["model"]
-    assert registry.shape_from_record(record).name == "gpt2"
+    assert shapes.shape_from_record(record).name == "gpt2"
 
 
 @pytest.mark.parametrize("name", ["gpt3", None, ["gpt2"]])
 def test_a_record_of_an_unknown_model_is_refused(name):
-    record = registry.shape_record(new_model("gpt2").config) | {"model": name}
+    record = shapes.shape_record(new_model("gpt2").config) | {"model": name}
     with pytest.raises(ValueError, match="model is"):
-        registry.shape_from_record(record)
+        shapes.shape_from_record(record)

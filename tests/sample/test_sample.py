@@ -9,10 +9,11 @@ import torch
 from helpers import MODEL, prepare_tiny, train_tiny
 from stepglass.cli import main
 from stepglass.data import tokenizer
+from stepglass.measure.shapes import GPTConfig, ModernConfig
 from stepglass.models.decoding import Draw, generate, keep_top_k, keep_top_p, pick_token
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.models.gpt2 import GPT
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.modern import Modern, ModernConfig
+from stepglass.models.modern import Modern
 from stepglass.run_dir import checkpoints
 from stepglass.sample.text import TextStream
 
@@ -48,7 +49,7 @@ def test_a_cache_that_forgets_would_be_noticed(monkeypatch):
 def test_greedy_tokens_are_those_of_recomputing_the_prefix_within_the_window():
     model, ids = net(), [5]
     for _ in range(15):
-        ids.append(int(model(torch.tensor([ids]))[0][0, -1].argmax()))
+        ids.append(int(model.next_logits(torch.tensor([ids])).argmax()))
     assert list(generate(model, [5], max_new_tokens=15, draw=Draw(0))) == ids[1:]
 
 

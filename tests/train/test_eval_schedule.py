@@ -8,7 +8,7 @@ import pytest
 from helpers import prepare_tiny, records, train_tiny
 from stepglass.cli import main
 from stepglass.hardware.choose import pick_device
-from stepglass.models.registry import shape_of
+from stepglass.measure.shapes import shape_of
 from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 from stepglass.train.eval_schedule import BADLY, EvalSchedule

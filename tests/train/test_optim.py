@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from stepglass.models.gpt2 import GPT, GPTConfig
-from stepglass.models.modern import Modern, ModernConfig
+from stepglass.measure.shapes import GPTConfig, ModernConfig
+from stepglass.models.gpt2 import GPT
+from stepglass.models.modern import Modern
 from stepglass.settings.lr_schedule import lr_at, rewarm_of
 from stepglass.settings.train import TrainConfig
 from stepglass.train.muon import MARGIN, STEPS, orthogonal
@@ -174,7 +175,7 @@ def test_queries_keys_and_values_are_made_orthogonal_each_by_itself():
         for block in net.layers:
             block.self_attn.o_proj.weight.normal_()
         net.lm_head.weight.normal_()
-    net(idx, idx)[1].backward()
+    net(idx, idx).backward()
     optimizer.step()
     moved = (before - joined.detach()) / CFG.muon_lr
     for part in torch.split(moved, [32, 16, 16]):
@@ -213,7 +214,7 @@ def test_a_skipped_update_moves_nothing():
     optimizer = make_optimizer(net, CFG, torch.device("cpu"))
     scaler = torch.amp.GradScaler("cpu")
     idx = torch.randint(20, (4, 8))
-    scaler.scale(net(idx, idx)[1]).backward()
+    scaler.scale(net(idx, idx)).backward()
     net.layers[0].mlp.down_proj.weight.grad.fill_(torch.inf)
     before = [p.detach().clone() for p in net.parameters()]
     scaler.unscale_(optimizer)

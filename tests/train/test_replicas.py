@@ -19,7 +19,7 @@ from helpers import prepare_tiny, records, tiny_args, train_tiny
 from processes import GROUP, PARENT, Forked, status_of_all, wait_until
 from runs import digest, evaluations, losses, resume, stop_after
 from stepglass.hardware import choose, memory
-from stepglass.models.registry import shape_of
+from stepglass.measure.shapes import shape_of
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve

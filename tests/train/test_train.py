@@ -23,7 +23,8 @@ from stepglass.files import FileOps
 from stepglass.hardware import peak
 from stepglass.hardware.choose import pick_device
 from stepglass.measure.clock import STEP_PHASES, PhaseClock
-from stepglass.models.gpt2 import GPT, GPTConfig
+from stepglass.measure.shapes import GPTConfig
+from stepglass.models.gpt2 import GPT
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.sample import text
@@ -163,7 +164,7 @@ def test_standard_error_is_that_of_the_windows():
     rows = data.val.windows(data.eval_windows(data.val, cfg.seed, 10**9, 8), 9).astype("int64")
     with torch.no_grad():
         each = torch.stack(
-            [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:]))[1] for r in rows]
+            [net(torch.tensor(r[None, :-1]), torch.tensor(r[None, 1:])) for r in rows]
         ).double()
     assert result.windows == len(rows)
     assert result.val_loss == pytest.approx(each.mean().item(), rel=1e-5)

@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from stepglass.data.prepare import PrepareConfig, prepare
 from stepglass.errors import TrainingFailed
 from stepglass.measure.clock import PhaseClock
-from stepglass.models.gpt2 import GPTConfig
+from stepglass.measure.shapes import GPTConfig
 from stepglass.process import StopRequest
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve

@@ -20,7 +20,7 @@ from stepglass.bench.loops import (
     timed,
 )
 from stepglass.hardware.cpu_peak import measure_cpu_peak
-from stepglass.models.gpt2 import GPTConfig
+from stepglass.measure.shapes import GPTConfig
 
 Say = Callable[[str], None]
 

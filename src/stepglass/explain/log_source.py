@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from stepglass.errors import ConfigError, LogError, file_kind, os_reason
+from stepglass.errors import LogError, file_kind, os_reason
 from stepglass.measure import devices
 
 # Log files that a folder may contain, the best first.
@@ -14,14 +14,8 @@ LOGS_IN_A_FOLDER = ("run.jsonl", "trainer_state.json", "metrics.jsonl", "metrics
 
 
 def checked_device(name: str) -> str | None:
-    if not name:
-        return None
-    if devices.find_device(name) is None:
-        raise ConfigError(
-            f"--device: {name!r} is not in the table of known devices; expected a name such as "
-            f"'RTX 4090', 'A100' or 'M3 Max'; leave it out to get TFLOP/s instead"
-        )
-    return name
+    """The whole name of the device that a person means, or None for the one in the log."""
+    return devices.device_named(name).name if name else None
 
 
 def opened(target: str) -> tuple[str, BinaryIO]:

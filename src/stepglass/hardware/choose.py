@@ -15,14 +15,10 @@ import torch
 from stepglass import units
 from stepglass.errors import DeviceError
 from stepglass.hardware.device import Device
+from stepglass.measure.compile_gain import COMPILE_S, SAVED_SHARE, compiling_pays
 from stepglass.measure.console_lines import device_line, dtype_line
 from stepglass.settings.train import TrainConfig
 
-# The time to compile in seconds, and the share of an iteration that compiling saves. The values for
-# a CPU are measured (docs/recipes.md). Those for a GPU are from other people's reports; we have not
-# measured them.
-COMPILING = {"cpu": (60.0, 0.1), "cuda": (60.0, 0.35)}
-SURELY = 1.5  # on a busy machine, updates seem slower than they are, and compiling takes longer
 # Replicas are used only if they keep at least this share of the cores busy on average.
 BUSY_CORES = 0.75
 MAX_GRADIENT_BYTES = 1 << 30  # for the gradients of all replicas together
@@ -95,12 +91,12 @@ def pick_compile(kind: str, asked: bool | str, run_s: float) -> tuple[bool, str]
         return False, "torch.compile needs Triton, which is not installed"
     if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
         return False, "torch.compile needs a C++ compiler, which is not installed"
-    compile_s, share = COMPILING[kind]
-    saved_s = share * run_s
+    compile_s, saved_s = COMPILE_S[kind], SAVED_SHARE[kind] * run_s
     saved = f"saves about {units.duration(1000 * saved_s)} of a run of about "
     saved += units.duration(1000 * run_s)
-    pays = saved_s > SURELY * compile_s
-    return pays, f"compiling takes about {units.duration(1000 * compile_s)} and {saved}"
+    return compiling_pays(
+        kind, run_s
+    ), f"compiling takes about {units.duration(1000 * compile_s)} and {saved}"
 
 
 def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int, str]:

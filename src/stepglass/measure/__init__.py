@@ -1,1 +1,1 @@
-"""The clock, the run log and its records, and the peak speed of known devices."""
+"""The clock, the run log and its records, the shapes of models, and the peak speed of devices."""

@@ -48,13 +48,13 @@ def generate(
     window = prompt[-block_size:]
     most = min(block_size, len(window) + max_new_tokens)
     cache = model.new_cache(model.lm_head.weight.dtype, most)
-    next_logits = model.token_decoder(cache)
+    decode = model.token_decoder(cache)
     for _ in range(max_new_tokens):
         if use_cache and cache.length == len(window) - 1 > 0:
-            logits = next_logits(window[-1])
+            logits = decode(window[-1])
         else:
             cache.length = 0
-            logits = model(torch.tensor([window], device=device), cache=cache)[0][0]
+            logits = model.next_logits(torch.tensor([window], device=device), cache)
             cache.advance(len(window))
         scores = logits[-1, :vocab_size].float().cpu()  # the rest of the vocabulary is padding
         token = pick_token(scores, draw, generator)

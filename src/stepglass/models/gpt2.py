@@ -1,58 +1,22 @@
 """GPT-2, as OpenAI published it and nanoGPT trains it, with their parameter names.
 
     model = GPT(GPTConfig(vocab_size=65, block_size=64, n_layer=4, n_head=4, n_embd=128))
-    logits, loss = model(idx, targets)       # training: mean loss over all tokens
-    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+    loss = model(idx, targets)               # training: mean loss over all tokens
+    logits = model.next_logits(idx, cache)   # sampling: logits of the last position only
 
 Shapes: B batch, T tokens, C = n_embd, H heads, D = C / H, V vocabulary.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from stepglass.measure.shapes import GPTConfig
 from stepglass.models.cpu_ops import attention
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.model import Model, Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class GPTConfig(Shape):
-    """The shape of a GPT-2."""
-
-    name = "gpt2"
-    block_prefix = "transformer.h."
-    token_table = "transformer.wte.weight"
-
-    dropout: float = 0.0
-    bias: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
-
-    def num_params(self) -> int:
-        C = self.n_embd
-        matrices = 12 * C * C  # qkv 3, attention output 1, MLP 4 + 4
-        norms = 2 * C
-        biases = (3 * C + C + 4 * C + C + 2 * C) if self.bias else 0
-        final_norm = C * (2 if self.bias else 1)
-        return (
-            self.n_layer * (matrices + norms + biases)
-            + final_norm
-            + (self.vocab_size + self.block_size) * C
-        )
-
-    def num_looked_up(self) -> int:
-        return self.block_size * self.n_embd  # positions; the token table is also the head
-
-    def num_params_shown(self) -> int:
-        """As nanoGPT counts: without the position table."""
-        return self.num_params() - self.block_size * self.n_embd
+from stepglass.models.model import Model
 
 
 def drop(x: Tensor, share: float) -> Tensor:
@@ -140,7 +104,6 @@ class Transformer(nn.Module):
 class GPT(Model):
     """The whole model."""
 
-    shape_class = GPTConfig
     config: GPTConfig
 
     def __init__(self, config: GPTConfig) -> None:
@@ -157,16 +120,7 @@ class GPT(Model):
             if name.endswith("c_proj.weight"):
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.n_layer))
 
-    def forward(
-        self,
-        idx: Tensor,
-        targets: Tensor | None = None,
-        cache: KVCache | None = None,
-        reduction: str = "mean",
-    ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
-        tensor with one value per token.
-        """
+    def hidden(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
         position = torch.arange(start, start + idx.size(1), device=idx.device)
         x = self.transformer.wte(idx) + self.transformer.wpe(position)  # (B, T, C)
@@ -174,14 +128,8 @@ class GPT(Model):
             x = drop(x, self.config.dropout)
         for block in self.transformer.h:
             x = block(x, cache)
-        x = self.transformer.ln_f(x)
-        if targets is None:
-            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
-        logits = self.lm_head(x)  # (B, T, V)
-        loss = F.cross_entropy(
-            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
-        )
-        return logits, loss
+        out: Tensor = self.transformer.ln_f(x)
+        return out
 
     def joined_rows(self, name: str) -> dict[str, int]:
         C = self.config.n_embd
@@ -192,7 +140,7 @@ class GPT(Model):
 
 
 class GPT2TokenDecoder:
-    """Computes one token at a time, with the same results as `GPT.forward` in half the time.
+    """Computes one token at a time, with the same results as `GPT.next_logits` in half the time.
 
     In a small model, calling a module takes Python longer than the arithmetic of one token. So this
     class calls no modules and looks up all weights in advance. A test compares the results.

@@ -1,8 +1,8 @@
 """The modern model. It has the architecture of Qwen3, and its weights can be used as Qwen3's.
 
     model = Modern(ModernConfig(vocab_size=65, block_size=64, n_layer=2, n_head=4, n_embd=128))
-    logits, loss = model(idx, targets)       # training: mean loss over all tokens
-    logits, _ = model(idx, cache=cache)      # sampling: logits of the last position only
+    loss = model(idx, targets)               # training: mean loss over all tokens
+    logits = model.next_logits(idx, cache)   # sampling: logits of the last position only
     weights = qwen3_weights(model)           # with the names of the transformers library
 
 Differences from GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, normed
@@ -12,12 +12,11 @@ product is larger than its arithmetic. Shapes: B batch, T tokens, C = n_embd, H 
 value heads, D = head_dim, V vocabulary.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from stepglass.measure.shapes import ModernConfig
 from stepglass.models.cpu_ops import (
     EPS,
     attention,
@@ -29,54 +28,7 @@ from stepglass.models.cpu_ops import (
 )
 from stepglass.models.gpt2 import drop
 from stepglass.models.kv_cache import KVCache
-from stepglass.models.model import Model, Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModernConfig(Shape):
-    """The shape of a modern model."""
-
-    name = "modern"
-    block_prefix = "layers."
-    token_table = "embed_tokens.weight"
-
-    n_kv_head: int = 0  # 0: the same as n_head
-    n_inner: int = 0  # 0: 8/3 n_embd, rounded up to a multiple of 32
-    tie_weights: bool = False
-    rope_theta: float = 10_000.0
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_embd % (2 * self.n_head):
-            raise ValueError(
-                f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
-            )
-        if self.n_kv_head < 0 or self.n_head % self.kv_heads:
-            raise ValueError(f"n_kv_head={self.n_kv_head} does not divide n_head={self.n_head}")
-        if self.n_inner < 0:
-            raise ValueError(f"n_inner must not be negative, found {self.n_inner}")
-        if self.rope_theta <= 0:
-            raise ValueError(f"rope_theta must be above 0, found {self.rope_theta}")
-
-    @property
-    def kv_heads(self) -> int:
-        return self.n_kv_head or self.n_head
-
-    @property
-    def inner(self) -> int:
-        return self.n_inner or -(-8 * self.n_embd // (3 * 32)) * 32
-
-    def num_params(self) -> int:
-        C, D = self.n_embd, self.head_dim
-        matrices = (2 * self.n_head + 2 * self.kv_heads) * D * C + 3 * C * self.inner
-        norms = 2 * C + 2 * D
-        tables = self.vocab_size * C * (1 if self.tie_weights else 2)
-        return self.n_layer * (matrices + norms) + C + tables
-
-    def num_looked_up(self) -> int:
-        """The token table, unless it is also the head."""
-        return 0 if self.tie_weights else self.vocab_size * self.n_embd
+from stepglass.models.model import Model
 
 
 class RMSNorm(nn.Module):
@@ -159,7 +111,6 @@ class ModernBlock(nn.Module):
 class Modern(Model):
     """The whole model."""
 
-    shape_class = ModernConfig
     config: ModernConfig
 
     def __init__(self, config: ModernConfig) -> None:
@@ -188,16 +139,7 @@ class Modern(Model):
             elif parameter.dim() == 2:
                 nn.init.uniform_(parameter, -((3 / C) ** 0.5), (3 / C) ** 0.5)
 
-    def forward(
-        self,
-        idx: Tensor,
-        targets: Tensor | None = None,
-        cache: KVCache | None = None,
-        reduction: str = "mean",
-    ) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the loss if there are targets. With `reduction="none"` the loss is a flat
-        tensor with one value per token.
-        """
+    def hidden(self, idx: Tensor, cache: KVCache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
         cos, sin = (table[start : start + idx.size(1)] for table in (self.cos, self.sin))
         x = self.embed_tokens(idx)  # (B, T, C)
@@ -205,14 +147,8 @@ class Modern(Model):
             x = drop(x, self.config.dropout)
         for block in self.layers:
             x = block(x, cos, sin, cache)
-        x = self.norm(x)
-        if targets is None:
-            return self.lm_head(x[:, -1:]), None  # (B, 1, V)
-        logits = self.lm_head(x)  # (B, T, V)
-        loss = F.cross_entropy(
-            logits.view(-1, logits.size(-1)), targets.reshape(-1), reduction=reduction
-        )
-        return logits, loss
+        out: Tensor = self.norm(x)
+        return out
 
     def joined_rows(self, name: str) -> dict[str, int]:
         H, G, D = self.config.n_head, self.config.kv_heads, self.config.head_dim
@@ -227,8 +163,8 @@ class Modern(Model):
 
 
 class ModernTokenDecoder:
-    """Computes one token at a time, with the same results as `Modern.forward` in half the time. See
-    GPT2TokenDecoder in gpt2.py.
+    """Computes one token at a time, with the same results as `Modern.next_logits` in half the time.
+    See GPT2TokenDecoder in gpt2.py.
     """
 
     def __init__(self, model: Modern, cache: KVCache) -> None:

@@ -10,6 +10,7 @@ from stepglass.checkpoint import tensors
 from stepglass.data import dataset, tokenizer
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import CheckpointError
+from stepglass.measure.shapes import shape_from_record
 from stepglass.models import registry
 from stepglass.models.model import Model
 from stepglass.run_dir import checkpoints
@@ -62,7 +63,7 @@ def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
     weights.
     """
     try:
-        config = registry.shape_from_record(snapshot.state["model_config"])
+        config = shape_from_record(snapshot.state["model_config"])
         stored = sum(tensor.numel() for tensor in snapshot.model.values())
         if config.num_params() != stored or config.n_layer > len(snapshot.model):
             raise ValueError(f"{stored} weights for a model of {config.num_params()}")

@@ -66,12 +66,12 @@ def completion_script(argv: list[str], commands: Commands) -> str:
 def flags_of(settings: Settings | None) -> Iterator[Flag]:
     if settings is None:
         return
-    for name, _, _, meaning in settings.table():
-        values = tuple(settings.choices(name)) or KNOWN_VALUES.get(name, ())
+    for key, (name, _, _, meaning) in zip(settings.names(), settings.table(), strict=True):
+        values = tuple(settings.choices(key)) or KNOWN_VALUES.get(name, ())
         if name == "recipe":
             values = ("auto", *recipe_names(), "none")
         is_switch = set(values) == {"True", "False"}
-        yield Flag(f"--{name}", values, settings.is_path(name), is_switch, meaning)
+        yield Flag(f"--{name}", values, settings.is_path(key), is_switch, meaning)
 
 
 def fixed_words(name: str, commands: Commands) -> tuple[str, ...]:

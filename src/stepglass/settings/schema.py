@@ -198,7 +198,7 @@ class Settings:
             return Given(convert_value(value, kind), place)
         except (ValueError, OverflowError):
             raise ConfigError(
-                f"{place}: {key} expects {expected(kind)}, found {shown(value)}"
+                f"{place}: {key.rstrip('_')} expects {expected(kind)}, found {shown(value)}"
             ) from None
 
     def parse(self, argv: list[str]) -> tuple[list[str], dict[str, Given]]:
@@ -218,15 +218,16 @@ class Settings:
                 continue
             name, has_value, text = arg[2:].partition("=")
             key = name.replace("-", "_")
+            if f"{key}_" in self._fields:
+                key = f"{key}_"  # a word of Python's: `--for` is the field `for_`
             if key not in self._fields:
                 raise ConfigError(f"unknown setting --{name[:80]}; {self.hint(key)}")
             if not has_value:
                 text = self._value_after(key, rest)
             if key in given:
-                raise ConfigError(
-                    f"--{key} is given twice: {shown(given[key].value)} and {shown(text)}; keep one"
-                )
-            given[key] = self.given(key, text, f"--{key}", is_text=True)
+                both = f"{shown(given[key].value)} and {shown(text)}"
+                raise ConfigError(f"--{key.rstrip('_')} is given twice: {both}; keep one")
+            given[key] = self.given(key, text, f"--{key.rstrip('_')}", is_text=True)
         return words, given
 
     def _value_after(self, key: str, rest: list[str]) -> str:
@@ -276,7 +277,7 @@ class Settings:
         """Name, what it expects, default and help of every setting, in order."""
         return [
             (
-                name,
+                name.rstrip("_"),
                 expected(self._kinds[name]),
                 repr(field.default).strip("'"),
                 field.metadata["help"],

@@ -17,7 +17,7 @@ from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
 from stepglass.measure.event_details import SampleEvent
 from stepglass.measure.records import EvalRecord
-from stepglass.models.model import Shape
+from stepglass.measure.shapes import Shape
 from stepglass.sample.text import short_text
 from stepglass.settings.train import TrainConfig
 from stepglass.train.engines.engine import Engine

@@ -4,8 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stepglass.data.dataset import Dataset
-from stepglass.models import registry
-from stepglass.models.model import Shape
+from stepglass.measure.shapes import Shape, shape_of
 from stepglass.settings import fit_to_data
 from stepglass.settings.fit_to_data import Facts
 from stepglass.settings.train import TrainConfig
@@ -20,7 +19,7 @@ def fitted(cfg: TrainConfig, data: Dataset, free: Collection[str], console: Cons
         console.say(f"epochs: {cfg.epochs:g}: {iters} iterations")
         cfg = replace(cfg, max_iters=iters)
     if cfg.init_from != "resume" and not cfg.eval_only:
-        facts = facts_of(data, registry.shape_of(cfg, data.vocab_size))
+        facts = facts_of(data, shape_of(cfg, data.vocab_size))
         if fit_to_data.is_small(cfg, facts):
             console.say(fit_to_data.facts_line(cfg, facts))
         for key, value, reason in fit_to_data.choices(cfg, facts, free):

@@ -13,8 +13,7 @@ from stepglass.errors import CheckpointError, ConfigError
 from stepglass.files import FileOps
 from stepglass.measure.console_lines import resumed_line
 from stepglass.measure.event_details import ResumeEvent
-from stepglass.models import registry
-from stepglass.models.model import Shape
+from stepglass.measure.shapes import Shape, shape_record
 from stepglass.run_dir import checkpoints, commit
 from stepglass.settings.lr_schedule import Rewarm
 from stepglass.settings.train import EXACT_KEYS, TrainConfig
@@ -48,7 +47,7 @@ def check_resumable(
     updates or an evaluation left to do."""
     stored = snapshot.state.get("model_config")
     stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
-    expected = registry.shape_record(shape)
+    expected = shape_record(shape)
     if stored != expected:
         different = next(
             (key for key, value in expected.items() if stored.get(key) != value), "vocab_size"

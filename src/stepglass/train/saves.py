@@ -21,7 +21,7 @@ from stepglass.measure.event_details import (
     MovedEvent,
 )
 from stepglass.measure.records import Background, CheckpointRecord
-from stepglass.models import registry
+from stepglass.measure.shapes import shape_record
 from stepglass.run_dir.opening import open_elsewhere
 from stepglass.train.environment import environment
 from stepglass.train.run import NotFinite, Run
@@ -188,7 +188,7 @@ class Saves:
             **asdict(run.state),
             "run_id": run.folder.run_id,
             "config": asdict(run.cfg),
-            "model_config": registry.shape_record(run.engine.model.config),
+            "model_config": shape_record(run.engine.model.config),
             "scaler": run.engine.state(),
             "data": run.data.fingerprint,
             "environment": environment(run.device),

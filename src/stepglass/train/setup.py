@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stepglass import json_files, units
+from stepglass import json_files
 from stepglass.checkpoint.schedule import SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter
 from stepglass.data import dataset, tokenizer
 from stepglass.data.dataset import Dataset
 from stepglass.data.tokenizer import Tokenizer
-from stepglass.errors import ConfigError, DeviceError, os_reason
+from stepglass.errors import ConfigError, os_reason
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
 from stepglass.hardware.device import CudaTimer, Device
@@ -31,8 +31,9 @@ from stepglass.measure import console_lines, mfu
 from stepglass.measure.clock import PhaseClock, cost_per_switch_ns
 from stepglass.measure.records import SCHEMA, StartRecord
 from stepglass.measure.run_log import RunLogWriter
+from stepglass.measure.shapes import Shape, shape_of, shape_record
 from stepglass.models import registry
-from stepglass.models.model import Model, Shape
+from stepglass.models.model import Model
 from stepglass.process import StopRequest, keep_freed_memory
 from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import RunFolder
@@ -47,6 +48,7 @@ from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluate import Evaluations, Windows, choose_windows
 from stepglass.train.fitted import fitted
 from stepglass.train.iterations import Iterations
+from stepglass.train.memory_check import refuse_what_cannot_fit
 from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming_memory_errors
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
 from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, was_compiled
@@ -132,32 +134,11 @@ def make_plan(cfg: TrainConfig, console: Console, free: frozenset[str]) -> Plan:
     cfg = fitted(cfg, data, free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
-    shape = registry.shape_of(cfg, data.vocab_size)
+    shape = shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
     return Plan(cfg, device, data, shape, codec)
-
-
-def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> None:
-    """Compare a lower bound of the memory that the run needs with the memory that is available,
-    before anything is allocated."""
-    per_weight = 12 if cfg.uses_muon else 16  # bytes: weight, gradient, and one or two moments
-    weights = per_weight * shape.num_params()
-    tokens = cfg.batch_size * cfg.block_size
-    activations = (
-        tokens * (shape.vocab_size + 8 * shape.n_layer * shape.n_embd) * device.dtype.itemsize
-    )
-    available = device.available_bytes()
-    batch = 16 * cfg.tokens_per_iter  # bytes: inputs and targets of an update, on the host
-    if available is not None and weights + activations + batch > available:
-        raise DeviceError(
-            f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
-            f"block_size={cfg.block_size} needs at least "
-            f"{units.size(weights + activations + batch)}, "
-            f"found {units.size(available)}; lower --n_layer, --n_embd, --batch_size or "
-            "--block_size"
-        )
 
 
 # -- build --------------------------------------------------------------------------------------
@@ -289,7 +270,7 @@ def start_record(run: Run, peak: Peak, argv: list[str], does_compile: bool) -> S
         argv=argv,
         config=asdict(run.cfg.in_iterations()),
         model={
-            **registry.shape_record(shape),
+            **shape_record(shape),
             "parameters": shape.num_params(),
             "flops_per_token": shape.flops_per_token(),
         },

@@ -874,3 +874,114 @@ page-iterations-done = Fortschritt
 page-changed = letzte Änderung
 page-thinned = Von { $total } Iterationen enthält diese Datei { $drawn }: zu jeder Größe die mit dem niedrigsten und dem höchsten Wert jedes Abschnitts. Die Summen enthalten alle Iterationen.
 page-thinned-live = Von { $total } Iterationen sind { $drawn } gezeichnet, darunter die mit dem niedrigsten und dem höchsten Wert jedes Abschnitts. Beim Hineinzoomen erscheint jede einzelne.
+
+## `stepglass advise`
+
+advise-type = Eingeben:
+advise-change = An die Kommandozeile von { $name } anhängen:
+advise-keep = Die Einstellungen von { $name } beibehalten: Bessere sind nicht bekannt.
+advise-about = { $is_known ->
+    [no] Unbekanntes Gerät (mit --device angeben)
+   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+        [no] {""}
+       *[yes] , { $tflops } TFLOP/s in { $dtype }
+      })
+  }: Modell { $model } mit { $parameters } Parametern, { $tokens } Tokens pro Update
+advise-expect-title = Was zu erwarten ist
+advise-expect-ms-per-iter = ein Update
+advise-expect-tokens-per-s = Tokens pro Sekunde
+advise-expect-mfu = MFU
+advise-expect-memory-gb = Speicher
+advise-expect-hours = ganzer Lauf
+advise-days = { $count ->
+    [one] ein Tag
+   *[other] { $count } Tage
+  }
+advise-basis-measured = gemessen
+advise-basis-calculated = berechnet
+advise-basis-estimated = geschätzt
+advise-why-title = Warum
+advise-note = Die Schätzungen stammen aus Formeln, die an öffentliche Logs angepasst sind und dort um bis zu { $error_percent } danebenliegen. Für bessere 20 Updates trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise LAUF
+advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. 20 Updates trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise { $place } --max_iters={ $max_iters }
+advise-written = { $path } ist geschrieben. Damit trainieren: stepglass train { $path }
+advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } pro Parameter{ $has_epochs ->
+    [yes] , { $epochs } Durchgänge durch { $dataset }
+   *[no] {""}
+  }. { $variant ->
+    [few] Das ist wenig: Am besten genutzt ist die Rechenleistung bei etwa 20 pro Parameter, hier max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }.
+    [many] Am besten genutzt ist die Rechenleistung bei etwa 20 pro Parameter, hier max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; danach sinkt der Loss noch, aber immer langsamer.
+    [epochs] Am besten genutzt ist die Rechenleistung bei etwa 20 pro Parameter, hier max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; nach etwa 4 Durchgängen (max_iters={ $four }) hilft es immer weniger, die Daten zu wiederholen.
+    [little-data] Das sind wenig Daten für dieses Modell: Nach etwa 4 Durchgängen (max_iters={ $four }) hilft es immer weniger, sie zu wiederholen.
+   *[fine] Am besten genutzt ist die Rechenleistung bei etwa 20 pro Parameter.
+  }{ $is_sure ->
+    [no] {" "}Das Vokabular von { $dataset } ist nicht bekannt; angenommen: { $vocab }.
+   *[yes] {""}
+  }
+advise-why-batch-size = { $variant ->
+    [whole] Alle Sequenzen eines Updates passen auf einmal in den Speicher: { $need_bytes } von { $device_bytes }.
+    [asked] Wie verlangt. Nötig sind { $need_bytes } von { $device_bytes }; { $fits } würden passen.
+    [busy] Wie im Lauf. { $fits } würden auch passen, aber das Gerät ist schon ausgelastet: Ein Token würde etwa gleich lange dauern.
+    [oom] Mit { $ran } ging dem Lauf der Speicher aus. Nötig sind hiermit { $need_bytes }.
+    [kept] Unverändert: Es passt in den Speicher, und auf einer CPU sind größere Batches kaum schneller.
+    [unknown] Unverändert: Wie viel Speicher das Gerät hat, ist nicht bekannt.
+   *[largest] Der größte Batch, der das Update gleichmäßig teilt und passt: { $need_bytes } von { $device_bytes }. { $margin_percent } bleiben frei: Der Allocator behält freigegebene Blöcke, und ein Desktop braucht auch etwas.
+  }
+advise-why-gradient-accumulation-steps = { $accumulation } × { $batch } Sequenzen × { $block_size } = { $tokens } Tokens pro Update, { $variant ->
+    [same] wie gewünscht.
+   *[other] statt { $wanted_tokens }.
+  }
+advise-why-dtype = { $variant ->
+    [asked] Wie verlangt.
+    [cpu] Das schnellste genaue Format auf einer CPU.
+    [mps] Das sichere Format auf einer Apple-GPU.
+    [float16] Die GPU ({ $device }) hat keine bfloat16-Einheiten. float16 braucht Loss Scaling, das der Trainer übernimmt.
+   *[bfloat16] Damit sind die Tensor-Kerne am schnellsten, und der Loss muss nicht skaliert werden.
+  }
+advise-why-compile = { $variant ->
+    [asked] Wie verlangt.
+    [mps] Auf einer Apple-GPU nicht erprobt.
+    [unknown] { $device ->
+        [cuda] Auf einer GPU lohnt es sich bei Läufen von mehr als ein paar Minuten.
+       *[cpu] Auf einer CPU spart es wenig, und wie lange der Lauf dauert, ist nicht bekannt.
+      }
+    [short] Das Kompilieren dauert etwa { $compile_ms } und würde etwa { $saved_ms } sparen (Lauf ohne: { $run_ms }).
+   *[pays] Das Kompilieren dauert etwa { $compile_ms } und spart etwa { $saved_ms } (Lauf ohne: { $run_ms }).
+  }
+advise-why-eval-interval = Eine Evaluation dauert so lange wie { $cost } Updates{ $has_time ->
+    [yes] {" "}({ $each_ms })
+   *[no] {""}
+  }. Alle { $interval } Updates kostet das { $eval_share } der Zeit{ $variant ->
+    [asked] , wie verlangt; { $budget_share } sind ein gutes Budget.
+    [short] ; der Lauf ist kurz, und erst vier Evaluationen zeigen eine Kurve.
+   *[budget] ; das Budget ist { $budget_share }.
+  }
+advise-why-eval-iters = { $windows } Sequenzen aus jedem Split in Batches zu { $batch }{ $variant ->
+    [same] , so viele wie vorher.
+   *[other] .
+  }
+advise-why-checkpoint-interval = { $variant ->
+    [asked] Wie verlangt.
+    [nanogpt] nanoGPT speichert nach Evaluationen (ohne eigene Einstellung), und das Training wartet etwa { $wait_ms } auf { $state_bytes }.
+    [unknown] Höchstens zwei Minuten Arbeit stehen auf dem Spiel; { $state_bytes } werden im Hintergrund geschrieben.
+   *[time] Bei einem Absturz gehen höchstens { $every_ms } Arbeit verloren. Das Training wartet beim Speichern etwa { $wait_ms }; die { $state_bytes } werden im Hintergrund geschrieben.
+  }
+advise-why-ms-per-iter = { $variant ->
+    [same] Mit diesen Einstellungen gemessen, MFU { $mfu_share }.
+    [sequences] Gemessen: { $measured_ms } mit batch_size={ $batch }; umgerechnet auf die Zahl der Sequenzen.
+    [faster] Gemessen: { $measured_ms } mit batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } passt, und diese Einstellungen dürften { $gain_percent } schneller sein.
+    [scaled] Gemessen: { $measured_ms } mit batch_size={ $batch } (MFU { $mfu_share }). Diese Einstellungen dürften etwa gleich schnell sein.
+    [launch] Die Kernel zu starten dauert länger, als sie zu rechnen: { $launch_ms }; Optimizer { $optimizer_ms }.
+    [unknown] Wie schnell dieses Gerät ist, ist nicht bekannt.
+   *[model] Matrixprodukte { $matrix_ms }, Aktivierungen durch den Speicher bewegen { $memory_ms }, Optimizer { $optimizer_ms }.
+  }
+advise-why-memory-gb = Gewichte { $weights_bytes }, Gradienten { $gradients_bytes }, Optimizer { $optimizer_bytes }, Aktivierungen { $activations_bytes }, Logits { $logits_bytes }, Kontext { $context_bytes }.
+advise-why-hours = { $max_iters } Updates mit Evaluationen ({ $eval_share } der Zeit) und Checkpoints.

@@ -822,3 +822,114 @@ page-iterations-done = progress
 page-changed = last change
 page-thinned = Of { $total } iterations, { $drawn } are in this file: for each figure, the lowest and the highest of every stretch. Sums include all iterations.
 page-thinned-live = Of { $total } iterations, { $drawn } are drawn, among them the lowest and the highest of every stretch. Zoom in to see each.
+
+## `stepglass advise`
+
+advise-type = Type:
+advise-change = Add to the command line of { $name }:
+advise-keep = Keep the settings of { $name }: nothing better is known.
+advise-about = { $is_known ->
+    [no] Unknown device (name it with --device)
+   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+        [no] {""}
+       *[yes] , { $tflops } TFLOP/s in { $dtype }
+      })
+  }: { $model } model with { $parameters } parameters, { $tokens } tokens per update
+advise-expect-title = What to expect
+advise-expect-ms-per-iter = one update
+advise-expect-tokens-per-s = tokens per second
+advise-expect-mfu = MFU
+advise-expect-memory-gb = memory
+advise-expect-hours = whole run
+advise-days = { $count ->
+    [one] one day
+   *[other] { $count } days
+  }
+advise-basis-measured = measured
+advise-basis-calculated = calculated
+advise-basis-estimated = estimated
+advise-why-title = Why
+advise-note = Estimates come from formulas fitted to public logs, where they are off by up to { $error_percent }. For better ones train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise RUN
+advise-unknown-time = The speed of this device is not known yet. Train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise { $place } --max_iters={ $max_iters }
+advise-written = { $path } is written. Train with it: stepglass train { $path }
+advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } per parameter{ $has_epochs ->
+    [yes] , { $epochs } passes over { $dataset }
+   *[no] {""}
+  }. { $variant ->
+    [few] That is little: compute is used best at about 20 per parameter, here max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }.
+    [many] Compute is used best at about 20 per parameter, here max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; beyond that the loss still falls, but ever more slowly.
+    [epochs] Compute is used best at about 20 per parameter, here max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; beyond about 4 passes (max_iters={ $four }) repeating the data helps less and less.
+    [little-data] That is little data for this model: beyond about 4 passes (max_iters={ $four }) repeating it helps less and less.
+   *[fine] Compute is used best at about 20 per parameter.
+  }{ $is_sure ->
+    [no] {" "}The vocabulary of { $dataset } is not known; { $vocab } was assumed.
+   *[yes] {""}
+  }
+advise-why-batch-size = { $variant ->
+    [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.
+    [asked] As asked. It needs { $need_bytes } of { $device_bytes }; { $fits } would fit.
+    [busy] As in the run. { $fits } would fit too, but the device is already busy: a token would take about as long.
+    [oom] The run ran out of memory with { $ran }. This needs { $need_bytes }.
+    [kept] Left as it is: it fits, and on a CPU larger batches are hardly faster.
+    [unknown] Left as it is: the memory of the device is not known.
+   *[largest] The largest that divides the update evenly and fits: { $need_bytes } of { $device_bytes }. { $margin_percent } stay free: the allocator keeps freed blocks, and a desktop needs some.
+  }
+advise-why-gradient-accumulation-steps = { $accumulation } × { $batch } sequences × { $block_size } = { $tokens } tokens per update, { $variant ->
+    [same] as wanted.
+   *[other] instead of { $wanted_tokens }.
+  }
+advise-why-dtype = { $variant ->
+    [asked] As asked.
+    [cpu] The fastest exact format on a CPU.
+    [mps] The safe format on an Apple GPU.
+    [float16] The GPU ({ $device }) has no bfloat16 units. float16 needs loss scaling, which the trainer does.
+   *[bfloat16] The tensor cores are fastest in it, and the loss needs no scaling.
+  }
+advise-why-compile = { $variant ->
+    [asked] As asked.
+    [mps] Not tried on an Apple GPU.
+    [unknown] { $device ->
+        [cuda] On a GPU it pays in runs of more than a few minutes.
+       *[cpu] It saves little on a CPU, and how long the run takes is not known.
+      }
+    [short] It takes about { $compile_ms } and would save about { $saved_ms } of { $run_ms }.
+   *[pays] It takes about { $compile_ms } and saves about { $saved_ms } of { $run_ms }.
+  }
+advise-why-eval-interval = An evaluation takes as long as { $cost } updates{ $has_time ->
+    [yes] {" "}({ $each_ms })
+   *[no] {""}
+  }. Every { $interval } updates that is { $eval_share } of the time{ $variant ->
+    [asked] , as asked; { $budget_share } is a good budget.
+    [short] ; the run is short, and four evaluations are the least that show a curve.
+   *[budget] ; the budget is { $budget_share }.
+  }
+advise-why-eval-iters = { $windows } sequences of each split in batches of { $batch }{ $variant ->
+    [same] , as many as before.
+   *[other] .
+  }
+advise-why-checkpoint-interval = { $variant ->
+    [asked] As asked.
+    [nanogpt] nanoGPT saves after evaluations (no setting of its own), and training waits about { $wait_ms } for { $state_bytes }.
+    [unknown] At most two minutes of work are at risk; { $state_bytes } are written in the background.
+   *[time] A crash loses at most { $every_ms } of work. Training waits about { $wait_ms } for a save; its { $state_bytes } are written in the background.
+  }
+advise-why-ms-per-iter = { $variant ->
+    [same] Measured with these settings, MFU { $mfu_share }.
+    [sequences] Measured: { $measured_ms } with batch_size={ $batch }; scaled by the number of sequences.
+    [faster] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, and these settings should be { $gain_percent } faster.
+    [scaled] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). These settings should be about as fast.
+    [launch] Starting the kernels takes longer than computing them: { $launch_ms }; optimizer { $optimizer_ms }.
+    [unknown] The speed of this device is not known.
+   *[model] Matrix products { $matrix_ms }, activations moved through memory { $memory_ms }, optimizer { $optimizer_ms }.
+  }
+advise-why-memory-gb = Weights { $weights_bytes }, gradients { $gradients_bytes }, optimizer { $optimizer_bytes }, activations { $activations_bytes }, logits { $logits_bytes }, context { $context_bytes }.
+advise-why-hours = { $max_iters } updates with evaluations ({ $eval_share } of the time) and checkpoints.

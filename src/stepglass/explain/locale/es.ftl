@@ -870,3 +870,114 @@ page-iterations-done = progreso
 page-changed = último cambio
 page-thinned = De { $total } iteraciones, { $drawn } están en este archivo: de cada tramo, la de menor y la de mayor valor de cada cifra. Las sumas incluyen todas las iteraciones.
 page-thinned-live = De { $total } iteraciones se dibujan { $drawn }, entre ellas la de menor y la de mayor valor de cada tramo. Al ampliar se ven todas.
+
+## `stepglass advise`
+
+advise-type = Escribir:
+advise-change = Añadir a la línea de comandos de { $name }:
+advise-keep = Mantener la configuración de { $name }: no se conoce otra mejor.
+advise-about = { $is_known ->
+    [no] Dispositivo desconocido (indicarlo con --device)
+   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+        [no] {""}
+       *[yes] , { $tflops } TFLOP/s en { $dtype }
+      })
+  }: modelo { $model } con { $parameters } parámetros, { $tokens } tokens por actualización
+advise-expect-title = Qué cabe esperar
+advise-expect-ms-per-iter = una actualización
+advise-expect-tokens-per-s = tokens por segundo
+advise-expect-mfu = MFU
+advise-expect-memory-gb = memoria
+advise-expect-hours = toda la ejecución
+advise-days = { $count ->
+    [one] un día
+   *[other] { $count } días
+  }
+advise-basis-measured = medido
+advise-basis-calculated = calculado
+advise-basis-estimated = estimado
+advise-why-title = Por qué
+advise-note = Las estimaciones salen de fórmulas ajustadas a logs públicos, en los que se desvían hasta un { $error_percent }. Para obtener otras mejores, entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise EJECUCIÓN
+advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise { $place } --max_iters={ $max_iters }
+advise-written = { $path } está escrito. Para entrenar con él: stepglass train { $path }
+advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaciones, es decir, { $ratio } por parámetro{ $has_epochs ->
+    [yes] {""} y { $epochs } pasadas por { $dataset }
+   *[no] {""}
+  }. { $variant ->
+    [few] Es poco: el cómputo se aprovecha mejor con unos 20 por parámetro, aquí max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }.
+    [many] El cómputo se aprovecha mejor con unos 20 por parámetro, aquí max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; más allá la pérdida sigue bajando, pero cada vez más despacio.
+    [epochs] El cómputo se aprovecha mejor con unos 20 por parámetro, aquí max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }; a partir de unas 4 pasadas (max_iters={ $four }) repetir los datos ayuda cada vez menos.
+    [little-data] Son pocos datos para este modelo: a partir de unas 4 pasadas (max_iters={ $four }) repetirlos ayuda cada vez menos.
+   *[fine] El cómputo se aprovecha mejor con unos 20 por parámetro.
+  }{ $is_sure ->
+    [no] {" "}No se conoce el vocabulario de { $dataset }; se ha supuesto { $vocab }.
+   *[yes] {""}
+  }
+advise-why-batch-size = { $variant ->
+    [whole] Todas las secuencias de una actualización caben a la vez: { $need_bytes } de { $device_bytes }.
+    [asked] Como se ha pedido. Necesita { $need_bytes } de { $device_bytes }; cabrían { $fits }.
+    [busy] Como en la ejecución. También cabrían { $fits }, pero el dispositivo ya está ocupado: un token tardaría más o menos lo mismo.
+    [oom] Con { $ran } la ejecución se quedó sin memoria. Esto necesita { $need_bytes }.
+    [kept] Sin cambios: cabe, y en una CPU los batches más grandes apenas son más rápidos.
+    [unknown] Sin cambios: no se sabe cuánta memoria tiene el dispositivo.
+   *[largest] El mayor que divide la actualización en partes iguales y cabe: { $need_bytes } de { $device_bytes }. Queda libre un { $margin_percent }: el asignador de memoria retiene bloques liberados, y el escritorio necesita algo.
+  }
+advise-why-gradient-accumulation-steps = { $accumulation } × { $batch } secuencias × { $block_size } = { $tokens } tokens por actualización, { $variant ->
+    [same] los deseados.
+   *[other] en vez de { $wanted_tokens }.
+  }
+advise-why-dtype = { $variant ->
+    [asked] Como se ha pedido.
+    [cpu] El formato exacto más rápido en una CPU.
+    [mps] El formato seguro en una GPU de Apple.
+    [float16] La GPU ({ $device }) no tiene unidades bfloat16. float16 necesita escalar la pérdida, de lo que se encarga el trainer.
+   *[bfloat16] Con él los tensor cores son más rápidos, y no hace falta escalar la pérdida.
+  }
+advise-why-compile = { $variant ->
+    [asked] Como se ha pedido.
+    [mps] Sin probar en una GPU de Apple.
+    [unknown] { $device ->
+        [cuda] En una GPU compensa en ejecuciones de más de unos minutos.
+       *[cpu] En una CPU ahorra poco, y no se sabe cuánto dura la ejecución.
+      }
+    [short] Compilar tarda aprox. { $compile_ms } y ahorraría aprox. { $saved_ms } de { $run_ms }.
+   *[pays] Compilar tarda aprox. { $compile_ms } y ahorra aprox. { $saved_ms } de { $run_ms }.
+  }
+advise-why-eval-interval = Una evaluación tarda lo mismo que { $cost } actualizaciones{ $has_time ->
+    [yes] {" "}({ $each_ms })
+   *[no] {""}
+  }. Cada { $interval } actualizaciones, eso ocupa el { $eval_share } del tiempo{ $variant ->
+    [asked] , como se ha pedido; un buen presupuesto es el { $budget_share }.
+    [short] ; la ejecución es corta, y hacen falta al menos cuatro evaluaciones para ver una curva.
+   *[budget] ; el presupuesto es el { $budget_share }.
+  }
+advise-why-eval-iters = { $windows } secuencias de cada split en batches de { $batch }{ $variant ->
+    [same] , tantas como antes.
+   *[other] .
+  }
+advise-why-checkpoint-interval = { $variant ->
+    [asked] Como se ha pedido.
+    [nanogpt] nanoGPT guarda después de las evaluaciones (no tiene una opción propia), y el entrenamiento espera aprox. { $wait_ms } por { $state_bytes }.
+    [unknown] Como máximo se arriesgan dos minutos de trabajo; { $state_bytes } se escriben en segundo plano.
+   *[time] Un fallo pierde como máximo { $every_ms } de trabajo. El entrenamiento espera aprox. { $wait_ms } en cada guardado; sus { $state_bytes } se escriben en segundo plano.
+  }
+advise-why-ms-per-iter = { $variant ->
+    [same] Medido con esta configuración, MFU { $mfu_share }.
+    [sequences] Medido: { $measured_ms } con batch_size={ $batch }; convertido según el número de secuencias.
+    [faster] Medido: { $measured_ms } con batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } cabe, y esta configuración debería ser un { $gain_percent } más rápida.
+    [scaled] Medido: { $measured_ms } con batch_size={ $batch } (MFU { $mfu_share }). Esta configuración debería ser más o menos igual de rápida.
+    [launch] Lanzar los kernels tarda más que calcularlos: { $launch_ms }; optimizador { $optimizer_ms }.
+    [unknown] No se sabe qué velocidad alcanza este dispositivo.
+   *[model] Productos de matrices { $matrix_ms }, mover activaciones por la memoria { $memory_ms }, optimizador { $optimizer_ms }.
+  }
+advise-why-memory-gb = Pesos { $weights_bytes }, gradientes { $gradients_bytes }, optimizador { $optimizer_bytes }, activaciones { $activations_bytes }, logits { $logits_bytes }, contexto { $context_bytes }.
+advise-why-hours = { $max_iters } actualizaciones con evaluaciones ({ $eval_share } del tiempo) y checkpoints.

@@ -865,3 +865,114 @@ page-iterations-done = avancement
 page-changed = dernier changement
 page-thinned = Ce fichier contient { $drawn } itérations sur { $total } : pour chaque grandeur, la valeur la plus basse et la plus haute de chaque tronçon. Les sommes portent sur toutes les itérations.
 page-thinned-live = { $drawn } itérations sur { $total } sont tracées, dont celles des valeurs extrêmes de chaque tronçon. Zoomer pour voir toutes les itérations.
+
+## `stepglass advise`
+
+advise-type = Taper :
+advise-change = Ajouter à la ligne de commande de { $name } :
+advise-keep = Garder les réglages de { $name } : on n'en connaît pas de meilleurs.
+advise-about = { $is_known ->
+    [no] Matériel inconnu (le nommer avec --device)
+   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+        [no] {""}
+       *[yes] , { $tflops } TFLOP/s en { $dtype }
+      })
+  } : modèle { $model } de { $parameters } paramètres, { $tokens } tokens par mise à jour
+advise-expect-title = À quoi s'attendre
+advise-expect-ms-per-iter = une mise à jour
+advise-expect-tokens-per-s = tokens par seconde
+advise-expect-mfu = MFU
+advise-expect-memory-gb = mémoire
+advise-expect-hours = tout le run
+advise-days = { $count ->
+    [one] { $count } jour
+   *[other] { $count } jours
+  }
+advise-basis-measured = mesuré
+advise-basis-calculated = calculé
+advise-basis-estimated = estimé
+advise-why-title = Pourquoi
+advise-note = Les estimations viennent de formules ajustées à des logs publics, où elles s'écartent de { $error_percent } au plus. Pour en avoir de meilleures, entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise RUN
+advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise { $place } --max_iters={ $max_iters }
+advise-written = { $path } est écrit. Pour entraîner avec : stepglass train { $path }
+advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour, soit { $ratio } par paramètre{ $has_epochs ->
+    [yes] {""} et { $epochs } passages sur { $dataset }
+   *[no] {""}
+  }. { $variant ->
+    [few] C'est peu : le calcul est le mieux employé vers 20 par paramètre, ici max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      }.
+    [many] Le calcul est le mieux employé vers 20 par paramètre, ici max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      } ; au-delà, la perte baisse encore, mais de plus en plus lentement.
+    [epochs] Le calcul est le mieux employé vers 20 par paramètre, ici max_iters={ $enough }{ $has_time ->
+        [yes] {" "}({ $enough_ms })
+       *[no] {""}
+      } ; au-delà de 4 passages environ (max_iters={ $four }), répéter les données aide de moins en moins.
+    [little-data] C'est peu de données pour ce modèle : au-delà de 4 passages environ (max_iters={ $four }), les répéter aide de moins en moins.
+   *[fine] Le calcul est le mieux employé vers 20 par paramètre.
+  }{ $is_sure ->
+    [no] {" "}Le vocabulaire de { $dataset } n'est pas connu ; supposé : { $vocab }.
+   *[yes] {""}
+  }
+advise-why-batch-size = { $variant ->
+    [whole] Toutes les séquences d'une mise à jour tiennent d'un coup : { $need_bytes } sur { $device_bytes }.
+    [asked] Comme demandé. Il faut { $need_bytes } sur { $device_bytes } ; { $fits } tiendraient.
+    [busy] Comme dans le run. { $fits } tiendraient aussi, mais le matériel est déjà occupé : un token prendrait à peu près le même temps.
+    [oom] Avec { $ran }, le run a manqué de mémoire. Il faut ici { $need_bytes }.
+    [kept] Inchangé : cela tient, et sur un CPU des batchs plus grands ne sont guère plus rapides.
+    [unknown] Inchangé : la mémoire du matériel n'est pas connue.
+   *[largest] Le plus grand qui divise la mise à jour en parts égales et qui tient : { $need_bytes } sur { $device_bytes }. { $margin_percent } restent libres : l'allocateur garde des blocs libérés, et le bureau en occupe un peu.
+  }
+advise-why-gradient-accumulation-steps = { $accumulation } × { $batch } séquences × { $block_size } = { $tokens } tokens par mise à jour, { $variant ->
+    [same] comme voulu.
+   *[other] au lieu de { $wanted_tokens }.
+  }
+advise-why-dtype = { $variant ->
+    [asked] Comme demandé.
+    [cpu] Le format exact le plus rapide sur un CPU.
+    [mps] Le format sûr sur un GPU Apple.
+    [float16] Le GPU ({ $device }) n'a pas d'unités bfloat16. float16 demande une mise à l'échelle de la perte, dont le trainer se charge.
+   *[bfloat16] C'est avec lui que les tensor cores sont les plus rapides, et la perte n'a pas besoin de mise à l'échelle.
+  }
+advise-why-compile = { $variant ->
+    [asked] Comme demandé.
+    [mps] Pas essayé sur un GPU Apple.
+    [unknown] { $device ->
+        [cuda] Sur un GPU, cela vaut la peine pour un run de plus de quelques minutes.
+       *[cpu] Sur un CPU, le gain est faible, et la durée du run n'est pas connue.
+      }
+    [short] Compiler prend environ { $compile_ms } et ne ferait gagner qu'environ { $saved_ms } sur { $run_ms }.
+   *[pays] Compiler prend environ { $compile_ms } et fait gagner environ { $saved_ms } sur { $run_ms }.
+  }
+advise-why-eval-interval = Une évaluation prend autant de temps que { $cost } mises à jour{ $has_time ->
+    [yes] {" "}({ $each_ms })
+   *[no] {""}
+  }. Toutes les { $interval } mises à jour, cela fait { $eval_share } du temps{ $variant ->
+    [asked] , comme demandé ; { $budget_share } est un bon budget.
+    [short] {""} ; le run est court, et il faut au moins quatre évaluations pour voir une courbe.
+   *[budget] {""} ; le budget est de { $budget_share }.
+  }
+advise-why-eval-iters = { $windows } séquences de chaque split, par batchs de { $batch }{ $variant ->
+    [same] , autant qu'avant.
+   *[other] .
+  }
+advise-why-checkpoint-interval = { $variant ->
+    [asked] Comme demandé.
+    [nanogpt] nanoGPT sauvegarde après les évaluations (sans réglage à part), et l'entraînement attend environ { $wait_ms } pour { $state_bytes }.
+    [unknown] Au plus deux minutes de travail sont en jeu ; { $state_bytes } sont écrits en arrière-plan.
+   *[time] Un plantage perd au plus { $every_ms } de travail. L'entraînement attend environ { $wait_ms } à chaque sauvegarde ; ses { $state_bytes } sont écrits en arrière-plan.
+  }
+advise-why-ms-per-iter = { $variant ->
+    [same] Mesuré avec ces réglages, MFU { $mfu_share }.
+    [sequences] Mesuré : { $measured_ms } avec batch_size={ $batch } ; converti selon le nombre de séquences.
+    [faster] Mesuré : { $measured_ms } avec batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } tient, et ces réglages devraient être { $gain_percent } plus rapides.
+    [scaled] Mesuré : { $measured_ms } avec batch_size={ $batch } (MFU { $mfu_share }). Ces réglages devraient être à peu près aussi rapides.
+    [launch] Lancer les kernels prend plus de temps que les calculer : { $launch_ms } ; optimiseur { $optimizer_ms }.
+    [unknown] La vitesse de ce matériel n'est pas connue.
+   *[model] Produits de matrices { $matrix_ms }, activations déplacées en mémoire { $memory_ms }, optimiseur { $optimizer_ms }.
+  }
+advise-why-memory-gb = Poids { $weights_bytes }, gradients { $gradients_bytes }, optimiseur { $optimizer_bytes }, activations { $activations_bytes }, logits { $logits_bytes }, contexte { $context_bytes }.
+advise-why-hours = { $max_iters } mises à jour, avec évaluations ({ $eval_share } du temps) et checkpoints.

@@ -99,7 +99,7 @@ def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Ten
     model.eval()
     try:
         with device.autocast():
-            _, loss = model(device.send(x), device.send(y), reduction="none")
+            loss = model(device.send(x), device.send(y), reduction="none")
     finally:
         model.train()
     mean: Tensor = loss.float().view(len(x), -1).mean(dim=1)

@@ -232,7 +232,7 @@ class Replica:
         for x, y in batches:
             if len(x) == 0:
                 continue
-            _, loss = self._model(torch.from_numpy(x), torch.from_numpy(y))
+            loss = self._model(torch.from_numpy(x), torch.from_numpy(y))
             loss = loss * (len(x) / rows_of_all)
             loss.backward()
             total += loss.item()

@@ -26,8 +26,7 @@ class SingleEngine(Engine):
             with self._clock.phase("data"):
                 x, y = self.device.send(host_x), self.device.send(host_y)
             with self.device.autocast():
-                _, loss = self._forward(x, y)
-                loss = loss / len(batches)
+                loss = self._forward(x, y) / len(batches)
             self._scaler.scale(loss).backward()
             losses.append(loss.detach())
             self.device.finish_queue()

@@ -1,0 +1,1 @@
+"""Settings for a device, before, during and after a run."""

@@ -1,0 +1,40 @@
+"""A case to advise on: what is trained, on which device, by which trainer; and a reason."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from stepglass.advise.subject import Subject
+from stepglass.advise.target import Target
+from stepglass.settings.train import TrainConfig
+
+Basis = Literal["measured", "calculated", "estimated"]
+Trainer = Literal["stepglass", "nanogpt"]
+
+
+class Reason:
+    """Why a setting or figure is what it is. Its text is in the catalogues, `advise-why-SETTING`,
+    with these values."""
+
+    def __init__(self, setting: str, basis: Basis, **values: Any) -> None:
+        self.setting, self.basis, self.values = setting, basis, values
+
+    @property
+    def is_unknown(self) -> bool:
+        """Is this the reason of a time that is not known?"""
+        return self.setting == "ms_per_iter" and self.values.get("variant") == "unknown"
+
+    @property
+    def key(self) -> str:
+        return "advise-why-" + self.setting.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to advise on."""
+
+    subject: Subject
+    target: Target
+    trainer: Trainer = "stepglass"
+
+    def with_settings(self, chosen: dict[str, Any]) -> TrainConfig:
+        return replace(self.subject.cfg, **chosen)

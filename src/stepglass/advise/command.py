@@ -1,0 +1,135 @@
+"""The `advise` command: finds out what is to be trained and on what, and prints the advice."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stepglass.advise import advice_files, target
+from stepglass.advise.advice import advise
+from stepglass.advise.advice_text import text_lines
+from stepglass.advise.case import Case, Trainer
+from stepglass.advise.subject import from_log, from_settings, read_part
+from stepglass.errors import ConfigError, os_reason
+from stepglass.explain.render.languages import Language, Words, from_environment
+from stepglass.explain.render.wrap import text_width
+from stepglass.files import replacing
+from stepglass.settings.command_line import CommandLine, read_command_line
+from stepglass.settings.schema import Config, Given, Settings, setting
+from stepglass.settings.train import TrainConfig
+from stepglass.units import printable
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviseConfig(Config):
+    """Settings of `advise`."""
+
+    device: str = setting(
+        "", "the device to advise for (RTX 4070, m3 max, cpu); by default the log's or this one's"
+    )
+    lang: Literal["auto", Language] = setting(
+        "auto", "language of the answer; auto: the terminal's"
+    )
+    json: bool = setting(False, "write JSON (docs/advise.md) instead of text")
+    out: str = setting(
+        "", "-o FILE.toml: write the settings to a file that `stepglass train` takes", is_path=True
+    )
+    for_: Literal["auto", "stepglass", "nanogpt"] = setting(
+        "auto",
+        "nanogpt: flags and memory of nanoGPT's train.py; auto: nanogpt for a log of nanoGPT's",
+    )
+
+    def check(self) -> None:
+        if self.out and not self.out.endswith(".toml"):
+            raise ConfigError(f"--out expects a name that ends in .toml, found {self.out!r}")
+        if self.out and self.for_ == "nanogpt":
+            raise ConfigError(
+                "--out and --for=nanogpt do not go together: nanoGPT reads no TOML; leave one out"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Everything(TrainConfig, AdviseConfig):
+    """What may be on the command line: the settings of `train` describe what is to be trained."""
+
+
+USAGE = (
+    "usage: stepglass advise [RUN|LOG] [CONFIG.toml|CONFIG.py ...] [--device=NAME] "
+    "[--key=value ...]\n\nThe model and its training are given as for `stepglass train`: by a "
+    "recipe, config files and its\nsettings (stepglass train --help). Settings given as flags are "
+    "kept, the others are advised.\n"
+)
+SETTINGS = Settings(AdviseConfig)
+ALL_SETTINGS = Settings(_Everything)
+
+Say = Callable[[str], None]
+
+
+def run(argv: list[str], say: Say) -> None:
+    """Advise on what the command line describes."""
+    words, given = ALL_SETTINGS.parse(["--out" if word == "-o" else word for word in argv])
+    cfg = SETTINGS.build({key: item for key, item in given.items() if key in SETTINGS})
+    rest = {key: item for key, item in given.items() if key not in SETTINGS}
+    files = [word for word in words if word.endswith((".toml", ".py"))]
+    logs = [word for word in words if word not in files]
+    if len(logs) > 1:
+        raise ConfigError(f"expected at most one run or log, found {len(logs)}: {logs}")
+    advice = advise(_case(cfg, logs, files, rest))
+    said = Words(from_environment() if cfg.lang == "auto" else cfg.lang)
+    if cfg.out:
+        _write(Path(cfg.out), advice_files.toml_of(advice, said))
+    if cfg.json:
+        print(advice_files.json_of(advice, said))  # noqa: T201  it has several lines
+        return
+    for line in text_lines(advice, said, text_width()):
+        print(line)  # noqa: T201  already printable
+    if cfg.out:
+        path = printable(cfg.out)
+        say(said.text("advise-written", path=path))
+
+
+def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, Given]) -> Case:
+    command = read_command_line(files)
+    command = CommandLine(command.files, rest, command.has_nanogpt_file)
+    is_nanogpts = False
+    if not logs:
+        found = target.asked_for(cfg.device)
+        typed = [*files, *(f"--{key}={item.value}" for key, item in rest.items())]
+        subject = from_settings(command, found, typed)
+    else:
+        _check_exists(logs[0])
+        is_named = cfg.device not in target.TORCH_DEVICES
+        asked = target.asked_for(cfg.device) if is_named else None
+        known = asked.known.name if asked and asked.known else None
+        part = read_part(logs[0], known)
+        ran_on = target.of_part(part)
+        is_same_cpu = asked is not None and asked.kind == ran_on.kind == "cpu"
+        found = ran_on if asked is None or is_same_cpu else asked
+        subject = from_log(command, logs[0], part)
+        is_nanogpts = part.format.name == "nanogpt"
+        if ran_on.name is not None and found.name != ran_on.name:
+            subject = subject.on_another_device()
+    trainer: Trainer = "nanogpt" if is_nanogpts else "stepglass"
+    if cfg.for_ != "auto":
+        trainer = cfg.for_
+    if trainer == "nanogpt":
+        advice_files.check_nanogpt_can(subject.cfg)
+    return Case(subject, found, trainer)
+
+
+def _check_exists(name: str) -> None:
+    """A data set is a word for `train`, so somebody may write one here."""
+    if name != "-" and not os.path.lexists(name):
+        raise ConfigError(
+            f"{name}: expected a run directory or a log, found nothing; for a data set, write "
+            f"--dataset={name}"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with replacing(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise ConfigError(f"--out={path}: cannot be written: {os_reason(error)}") from error

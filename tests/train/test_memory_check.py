@@ -1,0 +1,73 @@
+"""A run that does not fit into memory is refused, with the settings that do fit."""
+
+import re
+
+import pytest
+import torch
+
+from stepglass.errors import DeviceError
+from stepglass.hardware.device import Device
+from stepglass.measure.shapes import shape_of
+from stepglass.settings.train import TrainConfig
+from stepglass.train.memory_check import refuse_what_cannot_fit
+
+GPT2 = {"model": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "block_size": 1024}
+
+
+class Card(Device):
+    """A GPU that says how much memory is free."""
+
+    free: int | None
+
+    def available_bytes(self) -> int | None:
+        return self.free
+
+
+def card(free_gb: float | None) -> Device:
+    device = Card(torch.device("cuda"), "a card", torch.bfloat16, 1, False, 1, ())
+    object.__setattr__(device, "free", None if free_gb is None else int(free_gb * 1e9))
+    return device
+
+
+def refusal(free_gb: float, **settings) -> str:
+    cfg = TrainConfig(**GPT2 | settings)
+    with pytest.raises(DeviceError) as refused:
+        refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(free_gb))
+    return str(refused.value)
+
+
+def test_what_fits_is_not_refused_nor_what_is_unknown():
+    cfg = TrainConfig(**GPT2, batch_size=12, gradient_accumulation_steps=40)
+    for free_gb in (8.0, None):
+        refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(free_gb))
+
+
+def test_a_refusal_says_need_split_found_and_what_fits():
+    text = refusal(6.0, batch_size=12, gradient_accumulation_steps=40)
+    assert "\n" not in text
+    assert re.search(
+        r"124,\d+,\d+ parameters with batch_size=12 and block_size=1024 needs at least 6\.\d GB "
+        r"\(weights 667.\d MB, gradients 497.\d MB, optimizer 995.\d MB, activations 4\.\d GB, "
+        r"logits \d+.\d MB\), found 6.0 GB; --batch_size=\d+ --gradient_accumulation_steps=\d+",
+        text,
+    ), text
+
+
+@pytest.mark.parametrize(("batch_size", "steps"), [(12, 40), (7, 5), (48, 1)])
+def test_the_settings_it_names_fit_and_have_as_many_tokens(batch_size, steps):
+    text = refusal(5.0, batch_size=batch_size, gradient_accumulation_steps=steps)
+    fitting = {key: int(value) for key, value in re.findall(r"--(\w+)=(\d+)", text)}
+    assert fitting["batch_size"] < batch_size
+    assert fitting["batch_size"] * fitting["gradient_accumulation_steps"] == batch_size * steps
+    cfg = TrainConfig(**GPT2 | fitting)
+    refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(5.0))
+
+
+def test_a_model_that_fits_with_no_batch_says_what_else_to_lower():
+    text = refusal(1.0, batch_size=12)
+    assert text.endswith("no batch of this model fits: lower --n_layer, --n_embd or --block_size")
+
+
+def test_updates_of_too_many_tokens_are_not_the_models_fault():
+    text = refusal(8.0, batch_size=1000, gradient_accumulation_steps=1_000_000)
+    assert text.endswith("lower --gradient_accumulation_steps or --batch_size")
