@@ -147,11 +147,17 @@ def settle(page: Page) -> None:
 
 
 def hover(page: Page, chart: str, iteration: float) -> str:
-    """Point at an iteration of a chart; what the page says about it."""
-    box = stage(page, chart)
-    x = page.evaluate(f"charts.{chart}.pixel({iteration})")
-    page.mouse.move(box["x"] + x, box["y"] + box["height"] / 2)
-    return page.locator(f"#chart-{chart} .tip").inner_text()
+    """Point at an iteration of a chart; what the page says about it. The chart may have moved
+    while the pointer did, so that is tried again."""
+    said = ""
+    for _ in range(5):
+        box = stage(page, chart)
+        x = page.evaluate(f"charts.{chart}.pixel({iteration})")
+        page.mouse.move(box["x"] + x, box["y"] + box["height"] / 2)
+        said = page.locator(f"#chart-{chart} .tip").inner_text()
+        if said:
+            break
+    return said
 
 
 def drag(page: Page, chart: str, first: float, last: float) -> None:

@@ -17,6 +17,16 @@ from typing import Any, NamedTuple
 from stepglass import units
 from stepglass.settings.train import TrainConfig
 
+# The settings that may be changed, if nobody chose them.
+MAY_CHANGE = (
+    "max_iters",
+    "dropout",
+    "weight_decay",
+    "eval_iters",
+    "eval_interval",
+    "eval_budget",
+    "patience",
+)
 LOW_PRESSURE = 3.0  # up to here, dropout makes the best loss worse
 DROPOUT_PER_DECADE = 0.1  # of pressure
 MOST_DROPOUT = 0.5

@@ -12,6 +12,7 @@ from stepglass.run_dir import checkpoints, listing
 from stepglass.run_dir.run_facts import run_facts
 from stepglass.settings import command_line
 from stepglass.settings.command_line import CommandLine
+from stepglass.settings.fit_to_data import MAY_CHANGE
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 from stepglass.sweep.grid import Grid, folder_name
 from stepglass.units import shown
@@ -63,10 +64,12 @@ class PlannedRun:
             return
         recipe = str(saved.get("recipe", "none"))
         asked = asdict(replace(_resolved(self.command, recipe), dataset=self.dataset))
+        chosen = {*self.command.flags, *self.command.files}
+        fitted = {key for key in MAY_CHANGE if key not in chosen or asked[key] == "auto"}
         changed = [
             f"{key}={shown(saved[key])}, not {shown(value)}"
             for key, value in asked.items()
-            if key not in ONCE and key in saved and saved[key] != value
+            if key not in {*ONCE, *fitted} and key in saved and saved[key] != value
         ]
         if changed:
             raise ConfigError(
