@@ -196,7 +196,7 @@ def test_train_watch_prints_an_address_that_shows_the_run(browser, training):
         assert trainer.returncode == 0
         assert "stepglass watch out" in rest
         until(lambda: connection(page).startswith("ended"), "the end")
-        assert "stopped by a signal" in health(page)
+        until(lambda: "stopped by a signal" in health(page), "how it ended")
 
 
 LONG = 60_000  # iterations: about twice as many as a page gets at first

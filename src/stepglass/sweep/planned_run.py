@@ -64,8 +64,8 @@ class PlannedRun:
             return
         recipe = str(saved.get("recipe", "none"))
         asked = asdict(replace(_resolved(self.command, recipe), dataset=self.dataset))
-        chosen = {*self.command.flags, *self.command.files}
-        fitted = {key for key in MAY_CHANGE if key not in chosen or asked[key] == "auto"}
+        free = self.command.free_settings() | ({"max_iters"} if asked["epochs"] else set())
+        fitted = {key for key in MAY_CHANGE if key in free or asked[key] == "auto"}
         changed = [
             f"{key}={shown(saved[key])}, not {shown(value)}"
             for key, value in asked.items()
