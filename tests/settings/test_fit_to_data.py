@@ -64,7 +64,7 @@ def test_longer_runs_and_larger_models_need_more_dropout():
 def test_what_somebody_has_chosen_stays_as_it_is():
     command = read_command_line(["notes.txt", "--dropout=0", "--patience=0", "--eval_iters=20"])
     keys = set(chosen(quick(), 45_000, command.free_settings()))
-    assert keys == {"eval_interval", "eval_budget"}
+    assert keys == {"weight_decay", "eval_interval", "eval_budget"}
     assert chosen(quick(), 45_000, frozenset()) == {}
 
 

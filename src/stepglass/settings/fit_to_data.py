@@ -4,8 +4,9 @@
 
 A model that sees a small text many times memorises it, and predicts new text worse and worse. How
 hard it would memorise follows from two ratios: how often it sees each token (epochs), and how many
-parameters it has for each token. Their product is the pressure. Dropout grows with its logarithm.
-For large data the pressure is low, and nothing is changed. docs/recipes.md has the measurements.
+parameters it has for each token. Their product is the pressure. Dropout and weight decay grow with
+its logarithm. For large data the pressure is low, and nothing is changed. docs/recipes.md has the
+measurements.
 """
 
 import math
@@ -19,6 +20,7 @@ from stepglass.settings.train import TrainConfig
 LOW_PRESSURE = 10.0  # up to here, dropout makes the best loss worse
 DROPOUT_PER_DECADE = 0.13  # of pressure
 MOST_DROPOUT = 0.5
+MOST_DECAY = 0.3  # from ten times the low pressure on
 MOST_EPOCHS = 100  # later ones improve nothing
 LEAST_ITERS = 300  # the learning rate has to rise and fall
 MOST_EVALS = 32  # in a run
@@ -76,6 +78,16 @@ def dropout_for(pressure: float) -> float:
     return round(min(DROPOUT_PER_DECADE * math.log10(pressure / LOW_PRESSURE), MOST_DROPOUT), 2)
 
 
+def decay_for(pressure: float) -> float:
+    """The weight decay that goes with that dropout.
+
+    >>> [decay_for(x) for x in (0.8, 10, 20, 300, 1e9)]
+    [0.0, 0.0, 0.09, 0.3, 0.3]
+    """
+    decades = math.log10(max(pressure, LOW_PRESSURE) / LOW_PRESSURE)
+    return round(MOST_DECAY * min(1.0, decades), 2)
+
+
 def facts_line(cfg: TrainConfig, facts: Facts) -> str:
     share = facts.in_embeddings / facts.parameters
     return (
@@ -107,6 +119,10 @@ def choices(cfg: TrainConfig, facts: Facts, free: Collection[str]) -> list[Choic
                 "per token: the model would memorise the text without it",
             )
         )
+    decay = decay_for(pressure(cfg, facts))
+    if decay > cfg.weight_decay:
+        reason = "large weights memorise, and the loss is steadier with it"
+        found.append(Choice("weight_decay", decay, reason))
     return [choice for choice in [*found, *evaluations(cfg, facts)] if choice.key in free]
 
 
