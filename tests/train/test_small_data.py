@@ -47,7 +47,7 @@ def test_small_data_is_said_before_the_first_step_with_every_choice_and_its_reas
         facts,
     )
     cfg = settings_of()
-    for key in ("dropout", "weight_decay", "eval_interval", "eval_budget", "patience"):
+    for key in ("dropout", "weight_decay", "eval_interval", "patience"):
         assert any(line.startswith(f"{key}: {cfg[key]}: ") for line in before), key
     assert cfg["dropout"] > 0
     started = records("start")[0]["config"]

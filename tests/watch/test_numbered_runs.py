@@ -33,7 +33,9 @@ def test_a_single_run_is_listed_under_0_even_before_it_exists(live):
     assert listed(live) == [entry | known | {"state": "killed"}]
 
 
-@pytest.mark.parametrize("reason", ["finished", "target", "signal", "failed", "oom", "error"])
+@pytest.mark.parametrize(
+    "reason", ["finished", "target", "patience", "signal", "failed", "oom", "error"]
+)
 def test_a_run_that_has_ended_says_how(live, reason):
     write_run("out", {"kind": "iter", "iter": 5}, {"kind": "end", "reason": reason})
     assert listed(live)[0]["state"] == reason
