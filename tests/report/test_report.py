@@ -218,7 +218,7 @@ def test_a_run_gets_its_report_beside_it_and_a_report_is_replaced():
         (["empty.log"], "the file is empty"),
         (["x.log", "-o", "no/folder/x.html"], "--out=no/folder/x.html: cannot be written"),
         (["x.log", "-o", "."], "--out=.: expected the name of a file"),
-        (["x.log", "--device=abacus"], "'abacus' is not in the table"),
+        (["x.log", "--device=abacus"], "'abacus': not in the table"),
         (["x.log", "--lang=xx"], "lang expects auto or en or de or es or fr"),
         (["x.log"] * 9, "at most 8 runs"),
         (["--to=tensorboard", "x.log"], "x.log: expected a run log"),
