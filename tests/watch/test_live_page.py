@@ -188,7 +188,8 @@ def test_train_watch_prints_an_address_that_shows_the_run(browser, training):
     prepare_tiny()
     trainer = training(watch=True)
     assert trainer.stdout is not None
-    line = next(line for line in trainer.stdout if line.startswith("watch: "))
+    line = next(line for line in trainer.stdout if "live page" in line or "watch: " in line)
+    assert line.startswith("watch: "), line
     with open_page(browser, line.removeprefix("watch: ").strip(), may_lose_server=True) as page:
         until(lambda: rows(page) > 20, "rows")
         trainer.send_signal(signal.SIGINT)

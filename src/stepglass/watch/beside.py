@@ -22,7 +22,9 @@ from stepglass.errors import StepglassError, os_reason
 from stepglass.units import printable
 
 NICENESS = 10
-START_S = 5.0  # training waits at most this long for the page to start
+# Training waits at most this long for the page to start. It takes a second on an idle machine, but
+# a process of low priority can take half a minute beside busy ones.
+START_S = 60.0
 END_S = 3.0  # the page gets this long to show how the run ended
 
 
@@ -81,8 +83,15 @@ class Beside:
         """Print the address of the page, or why it did not start."""
         found = self.address(START_S)
         self._is_announced = found is not None
-        reason = printable(self._line) or "it does not answer"
-        self._say(f"watch: {found}" if found else f"warning: there is no live page: {reason}")
+        reason = printable(self._line) or f"no answer within {START_S:g} s"
+        self._say(
+            f"watch: {found}"
+            if found
+            else f"warning: there is no live page: {reason}; to try again: {self._command()}"
+        )
+
+    def _command(self) -> str:
+        return f"stepglass watch {shlex.quote(printable(str(self._run_dir)))}"
 
     def __exit__(
         self,
@@ -93,10 +102,7 @@ class Beside:
         if self._process is not None:
             self._end(self._process)
         if self._is_announced:
-            again = shlex.quote(printable(str(self._run_dir)))
-            self._say(
-                f"the live page has ended with the run; see it again with: stepglass watch {again}"
-            )
+            self._say(f"the live page has ended with the run; see it again with: {self._command()}")
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdin is not None
