@@ -14,12 +14,11 @@ import os
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.mem_tracker import MemTracker
 
 from stepglass.measure.memory_model import BYTES, Way, activation_bytes, memory_of
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
@@ -27,6 +26,9 @@ from stepglass.models import cpu_ops
 from stepglass.models.registry import model_of
 from stepglass.settings.train import TrainConfig
 from stepglass.train.optimizer import make_optimizer
+
+if TYPE_CHECKING:
+    from torch.distributed._tools.mem_tracker import MemTracker
 
 CPU = torch.device("cpu")
 
@@ -99,7 +101,7 @@ RESIDENT = [
 # -- one update ---------------------------------------------------------------------------------
 
 
-def update(case: Case, tracker: MemTracker | None = None) -> None:
+def update(case: Case, tracker: "MemTracker | None" = None) -> None:
     """One update as `SingleEngine` computes it."""
     net = model_of(case.shape)
     cfg = TrainConfig(model=case.shape.name, optimizer=case.optimizer)
@@ -139,6 +141,8 @@ def path_of(device_type: str) -> Iterator[None]:
 
 def tracked_peak(case: Case, is_fake: bool = True) -> int:
     """Bytes at the peak of an update, counted by torch."""
+    from torch.distributed._tools.mem_tracker import MemTracker  # noqa: PLC0415 - takes seconds
+
     tracker = MemTracker()
     with path_of(case.device_type), FakeTensorMode() if is_fake else contextlib.nullcontext():
         update(case, tracker)

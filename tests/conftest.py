@@ -34,10 +34,8 @@ SLOW_FILES = {
     "checkpoint/test_checkpoint.py",
     "data/test_prepare.py",
     "explain/test_explain_nanogpt.py",
-    "explain/test_known_truth.py",
     "files/test_hostile_files.py",
     "loggers/test_loggers.py",
-    "logs/test_fast_reading.py",
     "run_dir/test_foreign_files.py",
     "test_process.py",
     "train/test_console.py",
@@ -51,12 +49,17 @@ SLOW_FILES = {
     "watch/test_watch_command.py",
 }
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
-# of a great many lines, benchmarks.
+# of a great many lines or of known truth, pages beside trainings, torch's memory tracker, and
+# benchmarks.
 LONG_FILES = {
     "bench/test_bench.py",
     "checkpoint/test_crash.py",
+    "explain/test_known_truth.py",
+    "logs/test_fast_reading.py",
     "logs/test_long_logs.py",
+    "measure/test_memory_tracker.py",
     "train/test_kill.py",
+    "watch/test_live_page.py",
 }
 
 

@@ -68,7 +68,7 @@ def test_make_knows_the_targets_the_docs_name(target):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_make_train_prepares_trains_and_samples(tmp_path):
     """The README's first command, in another folder, with this environment and in a hurry."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):

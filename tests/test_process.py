@@ -143,6 +143,7 @@ def test_a_signal_ends_a_preparation_and_nothing_half_made_stays(number):
     assert not [p for p in Path("data").rglob("*") if "big" in str(p) and p.is_file()]
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_is_no_error():
     process = subprocess.Popen(
         command("train", *tiny_args(max_iters=200, eval_interval=50)),

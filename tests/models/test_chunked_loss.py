@@ -71,6 +71,7 @@ def test_in_half_precision_the_gradients_are_as_exact_as_pytorchs(net, batch, dt
 
 # torch's compiler makes an instance of it, and then says that nobody should.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.long
 def test_the_compiler_makes_one_graph_of_it(monkeypatch):
     monkeypatch.setattr(memory_model, "CHUNK_LOGITS", IN_FIVE)
     torch.manual_seed(1)
