@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("busy")
 
 # What `make test FAST=1` leaves out: tests with a browser, tests with processes of their own, and
 # files that try a great many cases.
-SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left", "short_patience"}
+SLOW_FIXTURES = {"fork_server", "browser", "no_child_is_left"}
 TESTS = Path(__file__).parent
 # Where there is no GPU, torch.manual_seed keeps the whole stack as text in case there will be one,
 # which takes more time than many a test.
@@ -51,6 +51,7 @@ SLOW_FILES = {
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
 # of a great many lines or of known truth, pages beside trainings, torch's memory tracker, and
 # benchmarks.
+LONG_FIXTURES = {"short_patience"}  # of tests with processes that hang
 LONG_FILES = {
     "bench/test_bench.py",
     "checkpoint/test_crash.py",
@@ -72,9 +73,10 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        if str(place) in LONG_FILES:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if str(place) in LONG_FILES or LONG_FIXTURES & fixtures:
             item.add_marker(pytest.mark.long)
-        elif str(place) in SLOW_FILES or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        elif str(place) in SLOW_FILES or SLOW_FIXTURES & fixtures:
             item.add_marker(pytest.mark.slow)
 
 

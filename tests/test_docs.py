@@ -50,6 +50,7 @@ def test_the_readme_names_the_two_commands_that_set_everything_up():
     assert {"make train", "make test"} <= set(commands(README))
 
 
+@pytest.mark.long
 def test_every_stepglass_command_in_the_readme_runs(tmp_path, fork_server):
     """In order, in one empty folder, as a reader would type them."""
     (tmp_path / "my_notes.txt").write_text("a text of one's own, with words in it\n" * 200)

@@ -364,7 +364,6 @@ def test_an_update_that_is_torn_before_anything_was_saved_says_so(threads, monke
 
 @beside_a_whole_run
 @pytest.mark.usefixtures("no_child_is_left", "short_patience")
-@pytest.mark.long
 def test_a_replica_stopped_halfway_through_an_update_may_finish_it(threads, monkeypatch, capsys):
     threads(2)
     with monkeypatch.context() as patch:
@@ -438,7 +437,6 @@ def test_the_end_of_a_run_waits_for_no_replica(number, threads, monkeypatch):
 
 
 @pytest.mark.usefixtures("no_child_is_left", "short_patience")
-@pytest.mark.long
 def test_a_batch_that_nobody_takes_is_not_waited_for(threads, monkeypatch, capsys):
     """It is larger than what a pipe holds."""
     threads(2)
