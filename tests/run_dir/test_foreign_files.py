@@ -327,7 +327,9 @@ def wait_for(path: Path, text: str) -> None:
 
 def test_a_run_whose_folder_was_moved_leaves_the_run_that_is_there_now_alone(fork_server):
     """Once it took over the other's lock when that had ended, and its log and checkpoints."""
-    first_args = tiny_args(compile=False, max_iters=1_000_000, checkpoint_interval="1s", log_interval=100)
+    first_args = tiny_args(
+        compile=False, max_iters=1_000_000, checkpoint_interval="1s", log_interval=100
+    )
     with Path("first.txt").open("w") as output:
         first = fork_server.start("train", *first_args, stdout=output)
     try:
