@@ -268,6 +268,7 @@ def test_a_run_directory_is_explained_by_its_log(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_training_ends_with_what_stands_out(capsys):
     prepare_tiny()
     train_tiny(max_iters=60, eval_interval=2, eval_iters=20)

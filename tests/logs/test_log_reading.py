@@ -351,6 +351,7 @@ def test_a_file_that_never_becomes_a_log_is_not_held_in_memory(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_last_finite_loss_is_the_one_before_the_first_that_is_none():
     run = Run(num_iters=60_000, eval_interval=100_000, losses={50: "nan"})
     segment = read(run.text).segments[0]

@@ -38,6 +38,7 @@ def qwen3_of(net: Modern) -> nn.Module:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", SHAPES)
+@pytest.mark.slow
 def test_logits_are_those_of_transformers_qwen3(changes):
     net = with_opinions(model(**changes))
     idx = torch.randint(65, (3, 32))

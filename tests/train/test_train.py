@@ -206,6 +206,7 @@ def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_what_a_failed_compile_has_left_is_not_kept_for_the_run(monkeypatch):
     left = []
 
@@ -533,6 +534,7 @@ def test_a_data_set_with_a_known_name_is_prepared_first(monkeypatch, capsys):
     assert json.loads(Path("out/config.json").read_text())["recipe"] == "quick"
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_nanogpts_command_line_runs_word_for_word(capsys):
     Path("config").mkdir()
