@@ -240,7 +240,7 @@ def test_a_line_above_the_bar_is_one_line_too(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     console = Console(stream)
-    console.start_progress(10, lambda: None)
+    console.start_progress(lambda: 10, lambda: None)
     console.say("x\x1b[31m\nforged: line")
     console.stop_progress()
     assert "x?[31m forged: line" in stream.getvalue()

@@ -36,7 +36,7 @@ def plain(text: str) -> str:
 def bar_of(stream: Terminal, now: list[float] | None = None) -> Console:
     """A console with a bar; its clock says what `now` holds."""
     console = Console(stream, (lambda: now[0]) if now else lambda: 100.0)
-    console.start_progress(1000, lambda: 42_000.0, best_val_loss=1.7)
+    console.start_progress(lambda: 1000, lambda: 42_000.0, best_val_loss=1.7)
     return console
 
 
@@ -123,7 +123,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(kind, monkeypatch):
     monkeypatch.setenv("TERM", kind)
     stream = Terminal()
     console = Console(stream)
-    console.start_progress(1000, lambda: None)
+    console.start_progress(lambda: 1000, lambda: None)
     console.iteration(RECORD, 33.238, True, Lap(1, {}))
     assert stream.getvalue() == "iter 500: loss 1.9012, time 33.24ms, mfu 11.10%\n"
 

@@ -5,10 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from stepglass.measure.ledger import LedgerRow
+from stepglass.settings.train import TrainConfig
 from stepglass.train.eval_schedule import EvalSchedule
-from stepglass.train.pace import time_left_ms
 from stepglass.train.progress_bar import ASCII_LINE, Moment, bar_rows
 from stepglass.train.run import Run, RunState
+from stepglass.train.time_budget import END_MS, TimeBudget
+from stepglass.train.time_left import expected_last_step, time_left_ms
+from stepglass.train.training import Training
 
 PHASES = [
     LedgerRow("warmup", 300.0, 0.3),
@@ -76,7 +79,12 @@ def left_ms(
     )
     state = RunState(step=steps, evaluated_at=evaluated_at)
     run = Run(*[None] * 4, clock, *[None] * 3, state)  # type: ignore[arg-type]
-    return time_left_ms(run, schedule, last)
+    return time_left_ms(training(run, schedule, last))
+
+
+def training(run: Run, schedule: EvalSchedule, last: int) -> Training:
+    evals, saves = SimpleNamespace(schedule=schedule), SimpleNamespace(write_ms=100.0)
+    return Training(run, evals, saves, None, last)  # type: ignore[arg-type]
 
 
 def schedule(interval: int | None, eval_ms: float | None, max_iters: int = 100) -> EvalSchedule:
@@ -104,3 +112,15 @@ def test_at_the_end_only_the_last_evaluation_is_left():
 
 def test_nothing_is_said_of_the_time_left_before_the_first_step():
     assert left_ms(schedule(None, None), 0, 100) is None
+
+
+def test_a_run_with_a_time_budget_ends_with_the_budget():
+    """Ten seconds have passed of sixty, in 100 steps. An evaluation, the last checkpoint and the
+    end of the process take 2 of them."""
+    clock = SimpleNamespace(spent_ns=lambda phase: 0, elapsed_ms=lambda: 10_000.0)
+    budget = TimeBudget(60_000, clock.elapsed_ms)
+    cfg = TrainConfig(max_iters=700)
+    run = Run(cfg, *[None] * 3, clock, *[None] * 3, RunState(step=100), budget=budget)  # type: ignore[arg-type]
+    t = training(run, schedule(25, 2000.0 - 100.0 - END_MS), 10**9)
+    assert time_left_ms(t) == 50_000
+    assert expected_last_step(t) == 580

@@ -15,6 +15,8 @@ from stepglass.explain.timing import Spike, Timing
 from stepglass.explain.unprinted import LEAST_TIMES, unprinted_iterations
 from stepglass.logs.segment import Segment
 
+MUCH = 0.1  # of a usual evaluation
+
 
 def errors_of(segment: Segment, timing: Timing) -> dict[str, float]:
     """By phase, in milliseconds. Empty if the log has too few times to say."""
@@ -46,7 +48,20 @@ def errors_of(segment: Segment, timing: Timing) -> dict[str, float]:
     quantile = 2 + 5 / len(usual)  # close to Student's t
     errors = {phase: quantile * math.sqrt(variance) for phase, variance in variances.items()}
     errors["step"] += others.doubt_ms
+    in_evals = _in_slow_evals(timing)
+    for phase in ("step", evals):
+        errors[phase] = errors.get(phase, 0.0) + in_evals
     return errors
+
+
+def _in_slow_evals(timing: Timing) -> float:
+    """Evaluations compute the same every time. If one takes much longer than the others, a stall
+    may be in it; then the difference is no evaluation."""
+    seen = np.array([s.excess_ms for s in timing.spikes if s.cause in ("eval", "eval+checkpoint")])
+    if len(seen) < LEAST_TIMES:
+        return 0.0
+    beyond = seen - np.median(seen)
+    return float(beyond[beyond > MUCH * np.median(seen)].sum())
 
 
 def _phases_of(spike: Spike, timing: Timing) -> set[str]:

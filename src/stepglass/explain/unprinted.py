@@ -62,8 +62,9 @@ def unprinted_iterations(timing: Timing, num_iters: int, num_printed: int) -> Un
     added, doubt_ms = found, 0.0
     if len(short) < OFTEN or is_regular:
         added = Interruptions()
-        if len(short) < SURE:
-            doubt_ms = num_iters * (found.rate + UNSEEN / num_plain) * found.mean_ms
+        if 0 < len(short) < SURE:
+            longer = 1 + 1 / len(short)  # the few that were seen may have been the short ones
+            doubt_ms = num_iters * (found.rate + UNSEEN / num_plain) * found.mean_ms * longer
     mean_excess = added.rate * added.mean_ms
     variance = _variance(usual) + added.rate * added.mean_square - mean_excess**2
     return Unprinted(

@@ -23,6 +23,8 @@ from stepglass.settings.train import DEFAULT_OPTIMIZER, MODEL_KEYS, TRAIN_SETTIN
 
 SavedSettings = Callable[[Path], dict[str, Given]]  # reads the settings of a run directory
 
+LENGTHS = ("minutes", "epochs", "max_iters")  # each sets the length of a run
+
 # Config files have one or two kB. A much larger file is not a config file, and the memory that
 # Python's parser needs can grow with the square of the size: 2.6 GB for 100 kB of `import a.a.a`.
 MAX_CONFIG_BYTES = 32_000
@@ -62,7 +64,8 @@ class CommandLine:
         """The settings that nobody chose: they come from a recipe that was chosen automatically."""
         if not self.wants_recipe_by_device():
             return frozenset()
-        chosen = {*self.flags, *self.files, *(["max_iters"] if self.value("epochs") else [])}
+        has_length = self.value("epochs") or self.value("minutes")
+        chosen = {*self.flags, *self.files, *(["max_iters"] if has_length else [])}
         return frozenset(TRAIN_SETTINGS.names()) - chosen
 
 
@@ -159,15 +162,11 @@ def recipe_by_device(kind: str, model: str) -> str:
 def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) -> TrainConfig:
     """Combine a command line with a recipe or, when resuming, with the run's saved settings."""
     base: dict[str, Given] = {}
-    if command.value("epochs") and command.is_given("max_iters"):
-        raise ConfigError(
-            f"epochs={command.value('epochs'):g} and max_iters={command.value('max_iters')} both "
-            "set the length of the run; keep one"
-        )
+    length = _lengths_in(command.flags) or _lengths_in(command.files)
     if command.value("init_from") == "resume":
         base = saved_settings(Path(command.value("out_dir")))
-        if command.is_given("max_iters"):
-            base.pop("epochs", None)
+        if length:
+            base = {key: item for key, item in base.items() if key not in ("epochs", "minutes")}
         _refuse_another_model(command, base)
     else:
         base = read_recipe(recipe) | {"recipe": Given(recipe, "recipe")}
@@ -177,7 +176,9 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
     # When resuming, ignore the model settings of config files, as nanoGPT does: the run's own model
     # is used, and a config file may be older than the run.
     of_run = {"recipe", *(MODEL_KEYS if command.value("init_from") == "resume" else ())}
-    files = {key: item for key, item in command.files.items() if key not in of_run}
+    other_lengths = {key for key in LENGTHS if length and key not in length}
+    left_out = of_run | other_lengths
+    files = {key: item for key, item in command.files.items() if key not in left_out}
     config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
     if config.init_from not in ("scratch", "resume"):
         raise ConfigError(
@@ -185,6 +186,20 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
             f"OpenAI's GPT-2 weights cannot be loaded yet"
         )
     return config
+
+
+def _lengths_in(given: dict[str, Given]) -> list[str]:
+    """The settings that say how long the run is to be. Raises ConfigError for two of them."""
+    if "minutes" in given and not given["minutes"].value:
+        raise ConfigError("minutes expects a number above 0, found 0; leave it out for max_iters")
+    found = [key for key in LENGTHS if key in given and (given[key].value or key == "max_iters")]
+    if len(found) > 1:
+        one, two = found[:2]
+        raise ConfigError(
+            f"{one}={given[one].value:g} and {two}={given[two].value} both set the length of the "
+            "run; keep one"
+        )
+    return found
 
 
 def unused_in_files(command: CommandLine, config: TrainConfig) -> list[str]:

@@ -19,7 +19,7 @@ class Rewarm(NamedTuple):
     """The iteration at which the rate of an extended run began to rise again, and its share of the
     schedule's rate there."""
 
-    step: int
+    step: float  # with a time budget, a place between two iterations
     share: float
 
 
@@ -36,7 +36,7 @@ class Lengths(NamedTuple):
         return cls(*(iters_of(value, cfg.max_iters) for value in asked))
 
 
-def lr_at(step: int, cfg: TrainConfig, rewarm: Rewarm | None = None) -> float:
+def lr_at(step: float, cfg: TrainConfig, rewarm: Rewarm | None = None) -> float:
     """The learning rate of an iteration. It follows `lr_schedule`, or is constant without
     `decay_lr`."""
     if not cfg.decay_lr:
@@ -76,7 +76,7 @@ def cosine_lr(
     return low + share * (peak - low)
 
 
-def trapezoid_lr(step: int, peak: float, low: float, lengths: Lengths) -> float:
+def trapezoid_lr(step: float, peak: float, low: float, lengths: Lengths) -> float:
     """Linear warm-up, then flat, then linear down to `low` during the cool-down.
 
     >>> lengths = Lengths(warmup=1, cooldown=4, decay=8)
@@ -106,7 +106,7 @@ def rewarm_iters(cfg: TrainConfig) -> int:
     return max(LEAST_REWARM, Lengths.of(cfg).warmup)
 
 
-def rewarm_of(step: int, last_lr: float, cfg: TrainConfig) -> Rewarm | None:
+def rewarm_of(step: float, last_lr: float, cfg: TrainConfig) -> Rewarm | None:
     """The rewarming of a run whose next iteration would have a much higher rate than its last."""
     next_lr = lr_at(step, cfg)
     return Rewarm(step, last_lr / next_lr) if next_lr > A_JUMP * last_lr else None

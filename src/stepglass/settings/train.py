@@ -53,6 +53,7 @@ SCHEDULE_ITERS = ("warmup_iters", "cooldown_iters", "lr_decay_iters")
 MAX_RATE = 1e20
 MAX_DECAY = 1e6
 MAX_EPOCHS = 1e9
+MAX_MINUTES = 1e7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +182,13 @@ class TrainConfig(Config):
         "max_iters says",
         minimum=0,
         maximum=MAX_EPOCHS,
+    )
+    minutes: float = setting(
+        0.0,
+        "the length of the run in minutes, from the command to its end, instead of max_iters; the "
+        "size of the model is chosen to fit, unless it is given; 0: as max_iters says",
+        minimum=0,
+        maximum=MAX_MINUTES,
     )
     weight_decay: float = setting(
         0.1, "decay of matrices and embeddings", minimum=0, maximum=MAX_DECAY

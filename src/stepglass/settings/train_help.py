@@ -24,6 +24,7 @@ GROUPS = {
         "out_dir",
         "max_iters",
         "epochs",
+        "minutes",
         "batch_size",
         "block_size",
         "n_layer",

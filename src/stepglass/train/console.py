@@ -42,7 +42,7 @@ class Console:
         self._now = now  # seconds
         self._bar: ProgressBar | None = None
         self._above: RichConsole | None = None  # prints above the clock of `waiting`
-        self._last_iter = 0
+        self._last_iter: Callable[[], int] = lambda: 0
         self._left_ms: Callable[[], float | None] = lambda: None
         self._best_val_loss: float | None = None
         # Since the bar was last drawn:
@@ -103,7 +103,7 @@ class Console:
 
     def start_progress(
         self,
-        last_iter: int,
+        last_iter: Callable[[], int],
         left_ms: Callable[[], float | None],
         best_val_loss: float | None = None,
     ) -> None:
@@ -151,7 +151,7 @@ class Console:
         speed = 1000 * self._tokens / self._steps_ms if self._steps_ms else None
         moment = Moment(
             done=record.iter + 1,
-            last=self._last_iter,
+            last=self._last_iter(),
             spent_ms=total.wall_ms,
             left_ms=self._left_ms(),
             loss=record.loss,

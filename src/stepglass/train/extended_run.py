@@ -33,8 +33,9 @@ def in_iterations(stored: Any) -> Any:
         return stored  # damaged, or written by a version with other settings
 
 
-def rewarm_if_extended(run: Run, stored: Any) -> None:
-    """If the run was shorter before and its learning rate has fallen, let the rate rise again."""
+def rewarm_if_extended(run: Run, stored: Any, place: float) -> None:
+    """If the run was shorter before and its learning rate has fallen, let the rate rise again.
+    `place` is where the run is on its schedule."""
     cfg, state = run.cfg, run.state
     try:
         given = {key: TRAIN_SETTINGS.given(key, stored[key], "checkpoint") for key in SCHEDULE_KEYS}
@@ -45,11 +46,11 @@ def rewarm_if_extended(run: Run, stored: Any) -> None:
     if cfg.max_iters <= before.max_iters or not is_same or state.step == 0:
         return
     last_lr = lr_at(state.step - 1, before, state.rewarm)
-    found = rewarm_of(state.step, last_lr, cfg)
+    found = rewarm_of(place, last_lr, cfg)
     if found is None:
         return
     state.rewarm = found
-    peak = lr_at(state.step + rewarm_iters(cfg), cfg, found)
+    peak = lr_at(place + rewarm_iters(cfg), cfg, found)
     run.console.say(
         f"schedule: now for {cfg.max_iters} iterations instead of {before.max_iters}: the learning "
         f"rate rises from {last_lr:.2g} to {peak:.2g} in {rewarm_iters(cfg)} iterations, and falls "

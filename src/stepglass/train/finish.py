@@ -18,11 +18,12 @@ from stepglass.measure.records import EndRecord
 from stepglass.process import freeze_collector, thaw_collector
 from stepglass.run_dir import checkpoints, commit
 from stepglass.run_dir.folder import FolderLost
+from stepglass.train.by_the_clock import keep_length
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.loop import loop
 from stepglass.train.memory_errors import naming_memory_errors
-from stepglass.train.pace import time_left_ms
 from stepglass.train.run import NotFinite, Run
+from stepglass.train.time_left import expected_last_step, time_left_ms
 from stepglass.train.training import Training
 
 Findings = Callable[[Path], list[str]]  # returns remarks about the log of a finished run
@@ -37,9 +38,7 @@ def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> No
     try:
         with run.clock.phase("log"):
             run.console.start_progress(
-                t.last_step,
-                lambda: time_left_ms(run, t.evals.schedule, t.last_step),
-                run.state.best_val_loss,
+                lambda: expected_last_step(t), lambda: time_left_ms(t), run.state.best_val_loss
             )
         with naming_memory_errors(run):
             reason = run_loop(t)
@@ -96,6 +95,8 @@ def run_loop(t: Training) -> str:
 def finish(t: Training, reason: str) -> None:
     """Print why the run ends, and save its last state."""
     run = t.run
+    if reason == "finished" and run.budget is not None:
+        keep_length(t)
     say_why(run, reason)
     is_saved = run.cfg.eval_only or t.saves.save_last()
     if t.saves.rescued_from or run.folder.lost:

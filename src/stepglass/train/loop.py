@@ -23,7 +23,7 @@ def loop(t: Training) -> str:
     cfg, state, clock, engine = run.cfg, run.state, run.clock, run.engine
     while True:
         step = state.step
-        is_last = step >= t.last_step or cfg.eval_only
+        is_last = t.is_over() or cfg.eval_only
         if run.stop.is_set():
             return "signal"
         if run.folder.lost is not None:
@@ -45,7 +45,7 @@ def loop(t: Training) -> str:
         with clock.phase("forward_backward"):
             loss = engine.backward(batches, step)
         with clock.phase("optimizer"):
-            lr = lr_at(step, cfg, state.rewarm)
+            lr = lr_at(t.place(), cfg, state.rewarm)
             set_lr(engine.optimizer, lr, cfg)
             saves.protect()
             grad_norm = engine.update(cfg.grad_clip)
@@ -81,5 +81,4 @@ def evaluate_and_save(t: Training) -> str | None:
         t.saves.after_evaluation()
     if 0 < run.cfg.target_val_loss >= result.val_loss:
         return "target"
-    is_last = run.state.step >= t.last_step
-    return "patience" if run.out_of_patience() and not is_last else None
+    return "patience" if run.out_of_patience() and not t.is_over() else None

@@ -2,7 +2,6 @@
 
 step_ms = measure_update_ms(run)  # rehearsed: nothing is learnt
 say_when_done(run, step_ms)  # only if the run takes more than an hour
-time_left_ms(run, schedule, last_step)  # during the run
 """
 
 import time
@@ -11,7 +10,6 @@ from datetime import datetime, timedelta
 
 from stepglass import units
 from stepglass.train.batches import micro_batches
-from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.run import Run
 
 LEAST_TRIES, LEAST_S = 3, 0.3
@@ -58,21 +56,6 @@ def say_when_done(run: Run, step_ms: float, now: datetime | None = None) -> None
             f"this run will take about {units.duration(left_ms)}, until {end:%A, %d %B, %H:%M}; "
             "Ctrl-C stops it with a checkpoint, and --max_iters makes it shorter"
         )
-
-
-def time_left_ms(run: Run, schedule: EvalSchedule, last_step: int) -> float | None:
-    """The time to the end of the run, with the evaluations that are still due. Waiting for
-    checkpoints is part of the mean iteration."""
-    step, iter_ms = run.state.step, run.mean_iter_ms()
-    if iter_ms is None:
-        return None
-    if step >= last_step:
-        evaluations = int(run.state.evaluated_at != step)
-    else:
-        every = schedule.every or last_step
-        is_done = run.state.evaluated_at == step and step % every == 0
-        evaluations = (last_step - 1) // every - (step - 1) // every - is_done + 1  # one at the end
-    return (last_step - step) * iter_ms + evaluations * schedule.expected_ms(iter_ms)
 
 
 def _seconds(run: Run, work: Callable[[], object]) -> float:

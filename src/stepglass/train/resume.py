@@ -24,7 +24,12 @@ from stepglass.train.run import Run, RunState
 from stepglass.train.training import Training
 
 COUNTERS = ("step", "tokens", "evaluated_at", "best_val_loss", "best_step")
-NEWER_COUNTERS = ("evals_since_best", "eval_every")  # checkpoints of earlier versions have none
+NEWER_COUNTERS = (
+    "evals_since_best",
+    "eval_every",
+    "spent_ms",
+)  # checkpoints of earlier versions have none
+LEAST_MS = 3000.0  # of a time budget: with less, there is no point in going on
 RUN_ID = re.compile(r"[0-9a-f]{1,64}")
 
 Found = tuple[Path, Snapshot]  # a checkpoint: its path and its contents
@@ -57,6 +62,9 @@ def check_resumable(
             f"{stored.get(different)}"
         )
     data.resume(str(path), snapshot.state.get("data"))
+    if cfg.minutes and not cfg.eval_only:
+        check_time_is_left(cfg, units.finite(snapshot.state.get("spent_ms")) or 0.0)
+        return
     is_complete = snapshot.step > cfg.max_iters or snapshot.state.get("evaluated_at") == (
         snapshot.step
     )
@@ -65,6 +73,16 @@ def check_resumable(
             f"--max_iters={cfg.max_iters}: the run in {cfg.out_dir} has done {snapshot.step} "
             f"updates already; for more: stepglass resume {shlex.quote(cfg.out_dir)} "
             f"--max_iters={2 * snapshot.step}"
+        )
+
+
+def check_time_is_left(cfg: TrainConfig, spent_ms: float) -> None:
+    """Raise ConfigError if a run that is resumed has used its time already."""
+    if cfg.minutes and spent_ms > cfg.minutes * 60_000 - LEAST_MS:
+        spent = units.duration(spent_ms)
+        raise ConfigError(
+            f"--minutes={cfg.minutes:g}: the run in {cfg.out_dir} has taken {spent} already; for "
+            f"more: stepglass resume {shlex.quote(cfg.out_dir)} --minutes={2 * cfg.minutes:g}"
         )
 
 
@@ -128,7 +146,7 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     )
     if different:
         run.console.say(f"note: not the same bits as an unbroken run: {', '.join(different)}")
-    rewarm_if_extended(run, stored)
+    rewarm_if_extended(run, stored, t.place())
     keep_eval_interval(t, stored)
     run.event(ResumeEvent(path=str(path.relative_to(run.run_dir)), changed=different))
 
@@ -177,6 +195,8 @@ def read_state(stored: dict[str, Any]) -> RunState:
         raise ValueError(
             f"evals_since_best is {units.shown(since)}, eval_every {units.shown(every)}"
         )
+    if (units.finite(state.spent_ms) or 0.0) < 0 or units.finite(state.spent_ms) is None:
+        raise ValueError(f"spent_ms is {units.shown(state.spent_ms)}")
     if every is not None and every < 1:
         raise ValueError(f"eval_every is {every}")
     if state.step < 0 or state.tokens < 0 or not -1 <= state.evaluated_at <= state.step:
@@ -195,7 +215,8 @@ def read_rewarm(stored: Any) -> Rewarm | None:
     if stored is None:
         return None
     step, share = stored
-    if type(step) is not int or step < 0 or units.finite(share) is None or not 0 <= share <= 1:
+    is_place = units.finite(step) is not None and step >= 0
+    if not is_place or units.finite(share) is None or not 0 <= share <= 1:
         raise ValueError(f"rewarm is {units.shown(stored)}")
     return Rewarm(step, share)
 

@@ -16,6 +16,7 @@ from stepglass.settings.train import TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.engines.engine import Engine
 from stepglass.train.eval_schedule import LOOK_AT
+from stepglass.train.time_budget import TimeBudget
 
 
 class NotFinite(Exception):
@@ -39,6 +40,7 @@ class RunState:
     evals_since_best: int = 0
     eval_every: int | None = None  # the interval that eval_interval=auto has decided on
     rewarm: Rewarm | None = None  # set if the run was extended after its learning rate had fallen
+    spent_ms: float = 0.0  # the time of a run with a time budget so far
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Run:
     state: RunState = field(default_factory=RunState)
     first_step: int = 0  # of this process
     last_val_loss: float | None = None  # of this process's last evaluation
+    budget: TimeBudget | None = None  # set by `--minutes`
     feeds: list[LoggerFeed] = field(default_factory=list)  # the loggers of log_to
     _said: set[str] = field(default_factory=set)
 

@@ -171,6 +171,11 @@ class Saves:
         self.wait()
         return self._last_step == state.step
 
+    @property
+    def write_ms(self) -> float:
+        """How long the last save took to reach the disk."""
+        return self._schedule.write_ms
+
     def totals(self) -> Background:
         """What the writer did in the background, for the ledger."""
         return Background(

@@ -41,6 +41,7 @@ from stepglass.run_dir.opening import open_run_dir, remove_unused
 from stepglass.settings import interval
 from stepglass.settings.lr_schedule import schedule_warnings
 from stepglass.settings.train import TrainConfig
+from stepglass.train.by_the_clock import plan_by_clock, sized_for_time
 from stepglass.train.console import Console
 from stepglass.train.engines.making import make_engine
 from stepglass.train.environment import environment
@@ -77,12 +78,13 @@ class Plan:
     device: Device
     data: Dataset
     shape: Shape
+    peak: Peak
     tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
 
 
 def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
     """Check everything that the run needs, then build it. Call it inside the `warmup` phase."""
-    plan = make_plan(cfg, around.console, around.free)
+    plan = make_plan(cfg, around)
     cfg = plan.cfg
     is_new = not Path(cfg.out_dir).exists()
     folder = open_run_dir(cfg, plan.data.folder, around.console.say)
@@ -120,9 +122,10 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
 # -- check --------------------------------------------------------------------------------------
 
 
-def make_plan(cfg: TrainConfig, console: Console, free: frozenset[str]) -> Plan:
-    """Choose a device, open the data, fit the settings to it, and raise an error for settings that
-    cannot work."""
+def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
+    """Choose a device, open the data, fit the settings to the time and the data, and raise an error
+    for settings that cannot work."""
+    console = around.console
     start.check_packages(cfg.logger_names)
     device = choose.pick_device(cfg)
     for reason in device.reasons:
@@ -131,14 +134,16 @@ def make_plan(cfg: TrainConfig, console: Console, free: frozenset[str]) -> Plan:
     console.say(console_lines.vocab_size_line(data.vocab_size, data.origin))
     for warning in data.warnings:
         console.say(f"warning: {warning}")
-    cfg = fitted(cfg, data, free, console)
+    peak = find_peak(device)
+    cfg = sized_for_time(cfg, data, (device, peak), around.clock, around.free, console)
+    cfg = fitted(cfg, data, around.free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
     shape = shape_of(cfg, data.vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
-    return Plan(cfg, device, data, shape, codec)
+    return Plan(cfg, device, data, shape, peak, codec)
 
 
 # -- build --------------------------------------------------------------------------------------
@@ -148,8 +153,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
     """Make the model, the optimizer, the engine, the log and the checkpoint writer."""
     cfg, console = plan.cfg, around.console
     model = new_model(plan, console)
-    peak = find_peak(plan.device)
-    console.say(console_lines.peak_line(peak.source))
+    console.say(console_lines.peak_line(plan.peak.source))
     device = choose_replicas(plan, console)
     leave_compiler_out()
     optimizer = make_optimizer(model, cfg, device.torch_device)
@@ -178,7 +182,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
             run,
             Evaluations(run, windows, eval_schedule(cfg, windows), plan.tokenizer),
             Saves(run, writer, save_schedule, json_files.json_bytes(plan.data.tokenizer_json)),
-            Iterations(run, peak),
+            Iterations(run, plan.peak),
             last_step=cfg.max_iters,
         )
         opened.pop_all()  # from now on, `Training.close` closes them
@@ -221,7 +225,7 @@ def eval_schedule(cfg: TrainConfig, windows: Windows) -> EvalSchedule:
 
 def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
     """Start the logs, warm up, restore the checkpoint, and write config.json and tokenizer.json."""
-    run, cfg = t.run, t.run.cfg
+    run = t.run
     start_loggers(run)
     rehearsal = Rehearsal()
     if resumed is not None:
@@ -231,11 +235,13 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
             compiled_before = was_compiled(resumed[1]) if resumed else None
             rehearsal = rehearse(run, t.evals.windows, compiled_before)
         t.evals.schedule.eval_ms = rehearsal.eval_ms
+        plan_by_clock(t, rehearsal.update_ms, resumed[1] if resumed else None)
         run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
         with undisturbed(run):
             warm_up(run, t.evals.windows, rehearsal)
     if resumed is not None:
         restore(t, *resumed)
+    cfg = run.cfg
     if not cfg.eval_only:
         t.saves.reserve()  # in the background, while the first evaluation runs
     if not (resumed and cfg.eval_only):  # evaluating a run must not change its settings
@@ -244,6 +250,8 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         replace_file(FileOps(), folder, "tokenizer.json", t.saves.tokenizer)
     if run.device.is_async:
         run.clock.attach(CudaTimer())
+    if run.budget is not None:
+        run.budget.begin()
 
 
 def start_loggers(run: Run) -> None:

@@ -1,0 +1,122 @@
+"""A run that is given a time instead of a number of iterations (`--minutes`).
+
+`sized_for_time` chooses a model before anything is built. `plan_by_clock` starts the time budget
+when an update has been timed, and estimates how many there will be.
+"""
+
+import sys
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+
+from stepglass import json_files, units
+from stepglass.checkpoint.tensors import Snapshot
+from stepglass.data.dataset import Dataset
+from stepglass.errors import ConfigError
+from stepglass.files import FileOps, replace_file
+from stepglass.hardware.device import Device
+from stepglass.hardware.peak import Peak
+from stepglass.measure.clock import PhaseClock
+from stepglass.measure.shapes import shape_of
+from stepglass.settings import fit_to_data, fit_to_time
+from stepglass.settings.train import TrainConfig
+from stepglass.train.console import Console
+from stepglass.train.time_budget import END_MS, TimeBudget
+from stepglass.train.training import Training
+
+LEAST_MINUTES = 0.2
+LEAST_MS = 3000.0  # for training
+START_MS = 2000.0  # of the start-up that is still to come when the model is chosen
+
+
+def sized_for_time(
+    cfg: TrainConfig,
+    data: Dataset,
+    speed: tuple[Device, Peak],
+    clock: PhaseClock,
+    free: Collection[str],
+    console: Console,
+) -> TrainConfig:
+    """The settings with a model for the time, and about as many iterations as will fit into it. A
+    run that is resumed keeps its model."""
+    if not cfg.minutes or cfg.init_from == "resume" or cfg.eval_only:
+        return cfg
+    device, peak = speed
+    left_ms = cfg.minutes * 60_000 - clock.elapsed_ms() - START_MS
+    if left_ms < LEAST_MS:
+        raise ConfigError(
+            f"--minutes={cfg.minutes:g}: the start and the end of a run take "
+            f"{units.duration(clock.elapsed_ms() + START_MS)} here; expected at least "
+            f"{LEAST_MINUTES}"
+        )
+    seconds = left_ms * (1 - cfg.eval_budget) / 1000
+    facts = fit_to_time.Facts(seconds, peak.flops_per_s, device.type)
+    changes = fit_to_time.choices(cfg, facts, free)
+    if changes:
+        flops = fit_to_time.budget_flops(facts)
+        chosen = ", ".join(f"{key}={value}" for key, value in changes.items())
+        fit = f"about {units.compact(flops)}FLOP fit into the time"
+        console.say(f"minutes: {cfg.minutes:g}: {fit}: {chosen}")
+        cfg = replace(cfg, **changes)
+    flops_per_iter = shape_of(cfg, data.vocab_size).flops_per_token() * cfg.tokens_per_iter
+    iters = max(1, int(fit_to_time.budget_flops(facts) / flops_per_iter))
+    return replace(cfg, max_iters=min(iters, most_iters(cfg, len(data.train))))
+
+
+def plan_by_clock(t: Training, update_ms: float, resumed: Snapshot | None) -> None:
+    """Start the time budget, and say how many iterations fit into it."""
+    run, cfg = t.run, t.run.cfg
+    if not cfg.minutes or cfg.eval_only:
+        return
+    budget = TimeBudget(cfg.minutes * 60_000, run.clock.elapsed_ms)
+    if resumed is not None:
+        budget.spent_ms = float(resumed.state.get("spent_ms", 0.0))
+        budget.done_before = min(1.0, budget.spent_ms / budget.total_ms)
+    left_ms = budget.left_ms(END_MS) * (1 - cfg.eval_budget)
+    fitting = max(1, int(left_ms / max(update_ms, 1e-3)))
+    most = most_iters(cfg, len(run.data.train))
+    if run.first_step + fitting > most:
+        too_small(t, most, update_ms)
+        return
+    run.budget = budget
+    budget.begin()  # again before the first update
+    set_length(t, run.first_step + fitting)
+    end = datetime.now() + timedelta(milliseconds=budget.left_ms())
+    run.console.say(
+        f"minutes: {cfg.minutes:g}: about {fitting} iterations, until {end:%H:%M:%S}; the learning "
+        "rate follows the clock"
+    )
+
+
+def most_iters(cfg: TrainConfig, train_tokens: int) -> int:
+    """The number of iterations beyond which small data teaches nothing new."""
+    enough = fit_to_data.iters_in(fit_to_data.MOST_EPOCHS, cfg, train_tokens)
+    return max(fit_to_data.LEAST_ITERS, enough)
+
+
+def too_small(t: Training, most: int, update_ms: float) -> None:
+    run = t.run
+    epochs = most * run.cfg.tokens_per_iter / len(run.data.train)
+    took = units.duration((most - run.first_step) * update_ms * (1 + run.cfg.eval_budget))
+    run.console.say(
+        f"minutes: {run.cfg.minutes:g}: the data is too small for so much time: the run ends after "
+        f"{most} iterations, {epochs:.0f} epochs, in about {took}; more would improve nothing"
+    )
+    set_length(t, most)
+
+
+def set_length(t: Training, iters: int) -> None:
+    """Plan for this many iterations. With a time budget, the run ends when the time is up."""
+    run = t.run
+    run.cfg = replace(run.cfg, max_iters=iters)
+    t.last_step = iters if run.budget is None else sys.maxsize
+    t.evals.schedule.max_iters = iters
+
+
+def keep_length(t: Training) -> None:
+    """When the time is up, the number of updates is the length of the run, for those who read its
+    settings or go on with it."""
+    run = t.run
+    run.cfg = replace(run.cfg, max_iters=run.state.step)
+    settings = json_files.json_bytes(asdict(run.cfg))
+    replace_file(FileOps(), run.folder.folder, "config.json", settings)

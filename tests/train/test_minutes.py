@@ -1,0 +1,174 @@
+"""`--minutes`: a run that is given a time instead of a number of iterations."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers import TINY, prepare_tiny, records
+from stepglass.cli import main
+from stepglass.settings import fit_to_data, fit_to_time
+from stepglass.settings.command_line import read_command_line, resolve
+from stepglass.settings.fit_to_time import RUNGS, Facts, budget_flops, choices, rung_for
+from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
+from stepglass.train import by_the_clock
+from stepglass.train.time_budget import TimeBudget
+
+ALL = frozenset(TRAIN_SETTINGS.names())
+
+
+# -- the budget ---------------------------------------------------------------------------------
+
+
+class Clock:
+    now_ms = 0.0
+
+    def __call__(self) -> float:
+        return self.now_ms
+
+
+def test_the_schedule_begins_with_the_first_update_and_ends_before_the_last_evaluation():
+    clock = Clock()
+    budget = TimeBudget(60_000, clock)
+    clock.now_ms = 10_000  # start-up
+    budget.begin()
+    assert budget.share(reserve_ms=2000) == 0
+    clock.now_ms = 34_000
+    assert budget.share(reserve_ms=2000) == pytest.approx(0.5)
+    clock.now_ms = 58_000
+    assert budget.share(reserve_ms=2000) == 1
+    clock.now_ms = 99_000  # the machine was suspended
+    assert budget.share(reserve_ms=2000) == 1
+    assert budget.left_ms() < 0
+
+
+def test_a_resumed_run_spends_the_rest_of_the_time_on_the_rest_of_the_schedule():
+    clock = Clock()
+    budget = TimeBudget(60_000, clock, spent_ms=30_000, done_before=0.5)
+    clock.now_ms = 10_000
+    budget.begin()
+    assert budget.left_ms() == 20_000
+    assert budget.share(reserve_ms=0) == pytest.approx(0.5)
+    clock.now_ms = 20_000
+    assert budget.share(reserve_ms=0) == pytest.approx(0.75)
+
+
+def test_a_budget_that_is_used_up_by_the_start_is_over():
+    clock = Clock()
+    clock.now_ms = 61_000
+    budget = TimeBudget(60_000, clock)
+    budget.begin()
+    assert budget.share(reserve_ms=0) == 1
+
+
+# -- the model ----------------------------------------------------------------------------------
+
+
+def test_more_time_and_a_faster_machine_get_a_larger_model():
+    sizes = [rung_for(rung.from_flops).n_embd for rung in RUNGS]
+    assert sizes == sorted(sizes)
+    slow = Facts(60, 1e11, "cpu")
+    assert budget_flops(Facts(120, 1e11, "cpu")) == 2 * budget_flops(slow)
+    assert budget_flops(Facts(60, 3e11, "cpu")) == pytest.approx(3 * budget_flops(slow))
+
+
+def test_an_unknown_speed_is_assumed_to_be_that_of_a_small_machine():
+    assert budget_flops(Facts(60, None, "cpu")) < budget_flops(Facts(60, None, "cuda"))
+    assert choices(TrainConfig(), Facts(600, None, "cpu"), ALL)["n_embd"] < 512
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_every_size_is_a_model_that_can_be_built(rung):
+    cfg = TrainConfig(**rung.settings(TrainConfig()))
+    cfg.check()
+    assert set(rung.settings(cfg)) == set(fit_to_time.MAY_CHANGE)
+
+
+def test_a_part_of_the_shape_that_was_given_keeps_the_rest_of_it():
+    facts = Facts(600, 1e11, "cpu")
+    changed = choices(TrainConfig(n_layer=5), facts, ALL - {"n_layer"})
+    assert not {"n_layer", "n_embd", "n_head", "n_inner"} & set(changed)
+    assert "batch_size" in changed
+
+
+# -- the command line ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--minutes=0"], "minutes expects a number above 0, found 0; leave it out for max_iters"),
+        (["--minutes=5", "--max_iters=9"], "minutes=5 and max_iters=9 both set the length"),
+        (["--minutes=5", "--epochs=2"], "minutes=5 and epochs=2.0 both set the length of the run"),
+        (["--minutes=-1"], "minutes"),
+        (["--minutes=soon"], "minutes"),
+    ],
+)
+def test_a_length_that_cannot_be_is_one_line(flags, message, capsys):
+    prepare_tiny()
+    capsys.readouterr()
+    assert main(["train", "tiny", *flags]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_a_flag_with_a_length_replaces_the_length_in_a_config_file():
+    Path("a.toml").write_text("max_iters = 300\n")
+    cfg = resolve(read_command_line(["a.toml", "--minutes=5"]), "quick", lambda folder: {})
+    assert cfg.minutes == 5
+    cfg = resolve(read_command_line(["a.toml"]), "quick", lambda folder: {})
+    assert (cfg.minutes, cfg.max_iters) == (0, 300)
+
+
+# -- whole runs ---------------------------------------------------------------------------------
+
+
+def flags(**changes) -> list[str]:
+    settings = {key: value for key, value in TINY.items() if key != "max_iters"}
+    return [f"--{key}={value}" for key, value in (settings | changes).items()]
+
+
+@pytest.fixture
+def quick_clock(monkeypatch):
+    """Two minutes pass in six seconds, from the moment when an update has been timed."""
+    monkeypatch.setattr(by_the_clock, "TimeBudget", fast_budget)
+    monkeypatch.setattr(by_the_clock, "LEAST_MS", -1e9)
+
+
+def fast_budget(total_ms, elapsed_ms, **rest):
+    began_ms = elapsed_ms()
+    return TimeBudget(total_ms, lambda: 20 * (elapsed_ms() - began_ms), **rest)
+
+
+def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, capsys):
+    prepare_tiny("so many words that nobody has seen them all. " * 3000)
+    schedule = {"lr_decay_iters": "100%", "warmup_iters": "2%", "min_lr": 0.0001}
+    assert main(["train", *flags(minutes=2, eval_interval=10**6, compile=False, **schedule)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(
+        r"^minutes: 2: about \d+ iterations, until \d\d:\d\d:\d\d; the learning", shown, re.M
+    )
+    iterations, end = records("iter"), records("end")[0]
+    assert end["reason"] == "finished"
+    assert end["iter"] == len(iterations)
+    assert json.loads(Path("out/config.json").read_text())["max_iters"] == len(iterations)
+    rates = [record["lr"] for record in iterations]
+    assert rates[-1] < 0.05 * max(rates)
+    assert "go on with" not in shown
+    assert main(["train", "--out_dir=out", "--init_from=resume"]) == 2
+    error = capsys.readouterr().err
+    assert "--minutes=2: the run in out has taken" in error
+    assert "for more: stepglass resume out --minutes=4" in error
+
+
+def test_data_that_is_too_small_for_the_time_ends_the_run_early_and_it_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(fit_to_data, "LEAST_ITERS", 3)
+    monkeypatch.setattr(fit_to_data, "MOST_EPOCHS", 0.1)
+    prepare_tiny()
+    assert main(["train", *flags(minutes=500, eval_interval=10**6, compile=False)]) == 0
+    shown = capsys.readouterr().out
+    assert "the data is too small for so much time: the run ends after 15 iterations" in shown
+    assert records("end")[0]["iter"] == 15
