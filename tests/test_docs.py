@@ -35,7 +35,7 @@ def hurried(words: list[str]) -> list[str]:
         return [*words, "--max_new_tokens=20"]
     if words[1] not in ("train", "resume", "sweep"):
         return words
-    words = [word for word in words if not word.startswith("--max_iters")]
+    words = [word for word in words if not word.startswith(("--max_iters", "--minutes"))]
     is_resumed = words[1] == "resume"
     return [*words, *(["--max_iters=4"] if is_resumed else SHORT)]
 

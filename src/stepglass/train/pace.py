@@ -49,6 +49,8 @@ def rehearse_update(run: Run) -> None:
 
 def say_when_done(run: Run, step_ms: float, now: datetime | None = None) -> None:
     """If the run will take more than an hour, print how long, and the time of day of its end."""
+    if run.budget is not None:
+        return  # it was said already
     left_ms = (run.cfg.max_iters - run.first_step) * step_ms * (1 + run.cfg.eval_budget)
     if left_ms > LONG_MS and not run.cfg.eval_only:
         end = (now or datetime.now()) + timedelta(milliseconds=left_ms)

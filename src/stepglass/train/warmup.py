@@ -67,7 +67,8 @@ def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehear
     first_pass(run, windows)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
     step_ms = 0.0 if run.cfg.eval_only else measure_update_ms(run)
-    eval_ms = measure_eval_ms(run, windows) if run.cfg.eval_interval == "auto" else None
+    is_asked = run.cfg.eval_interval == "auto" or run.cfg.minutes > 0
+    eval_ms = measure_eval_ms(run, windows) if is_asked else None
     does_compile = decide_to_compile(run, step_ms, compiled_before)
     return Rehearsal(startup_ms, first_batch_ms, step_ms, eval_ms, does_compile)
 
@@ -78,6 +79,8 @@ def decide_to_compile(run: Run, step_ms: float, compiled_before: bool | None) ->
         chosen, why = compiled_before, "as when the run was saved: the same bits"
     else:
         run_s = (run.cfg.max_iters - run.first_step) * step_ms / 1000
+        if run.cfg.minutes:
+            run_s = 60 * run.cfg.minutes - run.clock.elapsed_ms() / 1000
         chosen, why = choose.pick_compile(run.device.type, run.cfg.compile, run_s)
     run.console.say(compile_line(chosen, why))
     return chosen
