@@ -22,6 +22,7 @@ from stepglass.units import one_line, shown
 
 if TYPE_CHECKING:
     from stepglass.measure.clock import PhaseClock
+    from stepglass.settings.command_line import CommandLine
     from stepglass.settings.schema import Given, Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
@@ -219,10 +220,10 @@ def train(argv: list[str]) -> None:
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        cfg, free = _settings_of(argv, console)
+        cfg, command = _settings_of(argv, console)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
-        _train(cfg, argv, clock, console, page, free)
+        _train(cfg, argv, clock, console, page, command)
 
 
 RESUME_USAGE = """\
@@ -255,8 +256,8 @@ def _saved_settings(out_dir: Path) -> "dict[str, Given]":
     return saved_settings(out_dir)
 
 
-def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", frozenset[str]]:
-    """The settings of a run, and the names of those that nobody chose."""
+def _settings_of(argv: list[str], console: "Console") -> "tuple[TrainConfig, CommandLine]":
+    """The settings of a run, and the command line that they come from."""
     from stepglass.settings import command_line  # noqa: PLC0415
 
     command = command_line.read_command_line(argv)
@@ -270,7 +271,7 @@ def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", fr
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")
-    return cfg, command.free_settings()
+    return cfg, command
 
 
 def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
@@ -287,7 +288,7 @@ def _train(
     clock: "PhaseClock",
     console: "Console",
     page: "Beside | None",
-    free: frozenset[str],
+    command: "CommandLine",
 ) -> None:
     from stepglass.process import StopRequest  # noqa: PLC0415
 
@@ -300,7 +301,8 @@ def _train(
         from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
-            training = set_up(cfg, argv, Surroundings(clock, console, stop, free))
+            asked = command.free_settings(), command.measures_batch
+            training = set_up(cfg, argv, Surroundings(clock, console, stop, *asked))
             if page is not None:
                 page.announce()
         train_to_the_end(training, ending.closing_findings)

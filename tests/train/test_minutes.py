@@ -10,7 +10,13 @@ from helpers import TINY, prepare_tiny, records
 from stepglass.cli import main
 from stepglass.settings import fit_to_data, fit_to_time
 from stepglass.settings.command_line import read_command_line, resolve
-from stepglass.settings.fit_to_time import RUNGS, Facts, budget_flops, choices, rung_for
+from stepglass.settings.fit_to_time import (
+    RUNGS,
+    TimeAndSpeed,
+    budget_flops,
+    model_for_time,
+    rung_for,
+)
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 from stepglass.train import by_the_clock
 from stepglass.train.time_budget import TimeBudget
@@ -68,14 +74,16 @@ def test_a_budget_that_is_used_up_by_the_start_is_over():
 def test_more_time_and_a_faster_machine_get_a_larger_model():
     sizes = [rung_for(rung.from_flops).n_embd for rung in RUNGS]
     assert sizes == sorted(sizes)
-    slow = Facts(60, 1e11, "cpu")
-    assert budget_flops(Facts(120, 1e11, "cpu")) == 2 * budget_flops(slow)
-    assert budget_flops(Facts(60, 3e11, "cpu")) == pytest.approx(3 * budget_flops(slow))
+    slow = TimeAndSpeed(60, 1e11, "cpu")
+    assert budget_flops(TimeAndSpeed(120, 1e11, "cpu")) == 2 * budget_flops(slow)
+    assert budget_flops(TimeAndSpeed(60, 3e11, "cpu")) == pytest.approx(3 * budget_flops(slow))
 
 
 def test_an_unknown_speed_is_assumed_to_be_that_of_a_small_machine():
-    assert budget_flops(Facts(60, None, "cpu")) < budget_flops(Facts(60, None, "cuda"))
-    assert choices(TrainConfig(), Facts(600, None, "cpu"), ALL)["n_embd"] < 512
+    assert budget_flops(TimeAndSpeed(60, None, "cpu")) < budget_flops(
+        TimeAndSpeed(60, None, "cuda")
+    )
+    assert model_for_time(TrainConfig(), TimeAndSpeed(600, None, "cpu"), ALL)["n_embd"] < 512
 
 
 @pytest.mark.parametrize("rung", RUNGS)
@@ -86,8 +94,8 @@ def test_every_size_is_a_model_that_can_be_built(rung):
 
 
 def test_a_part_of_the_shape_that_was_given_keeps_the_rest_of_it():
-    facts = Facts(600, 1e11, "cpu")
-    changed = choices(TrainConfig(n_layer=5), facts, ALL - {"n_layer"})
+    facts = TimeAndSpeed(600, 1e11, "cpu")
+    changed = model_for_time(TrainConfig(n_layer=5), facts, ALL - {"n_layer"})
     assert not {"n_layer", "n_embd", "n_head", "n_inner"} & set(changed)
     assert "batch_size" in changed
 

@@ -9,7 +9,7 @@ import torch
 
 from helpers import prepare_tiny, records, train_tiny
 from stepglass.process import Interrupted, StopRequest
-from stepglass.train import pace, setup
+from stepglass.train import pace, setup, warmup
 from stepglass.train.engines.helper_process import Helper
 from stepglass.train.engines.replicas import Replicas
 from stepglass.train.muon import MuonAdamW
@@ -96,7 +96,7 @@ def test_a_run_that_only_evaluates_makes_no_room_for_snapshots(monkeypatch):
 
 def paced(monkeypatch: pytest.MonkeyPatch, step_ms: float) -> None:
     """Let every update seem to take this long."""
-    monkeypatch.setattr("stepglass.train.warmup.measure_update_ms", lambda run: step_ms)
+    monkeypatch.setattr("stepglass.train.warmup.update_ms_of", lambda run: step_ms)
 
 
 @pytest.mark.parametrize(("step_ms", "compiles"), [(10.0, False), (200_000.0, True)])
@@ -118,9 +118,9 @@ def test_a_busy_moment_does_not_make_updates_seem_long(monkeypatch):
     took = iter([0.9, 0.8, 0.02, 0.01, 0.5, 0.4])
     monkeypatch.setattr(pace, "_seconds", lambda run, work: next(took))
     seen = []
-    real = pace.measure_update_ms
+    real = warmup.update_ms_of
     monkeypatch.setattr(
-        "stepglass.train.warmup.measure_update_ms", lambda run: seen.append(real(run)) or 1
+        "stepglass.train.warmup.update_ms_of", lambda run: seen.append(real(run)) or 1
     )
     assert train_tiny(gradient_accumulation_steps=2) == 0
     assert seen == [pytest.approx(1000 * (2 * 0.02 + 0.01))]

@@ -44,6 +44,7 @@ class CommandLine:
     files: dict[str, Given]
     flags: dict[str, Given]
     has_nanogpt_file: bool = False
+    measures_batch: bool = False  # `batch_size=auto`: the fastest micro-batch is measured
 
     def value(self, key: str) -> Any:
         """The value that the user gave for a setting, or its default."""
@@ -72,7 +73,8 @@ class CommandLine:
 def read_command_line(argv: list[str]) -> CommandLine:
     """Parse a command line. Words are config files (.toml, .py) or the name of a data set. The rest
     is `--key=value`."""
-    words, flags = TRAIN_SETTINGS.parse(argv)
+    rest = without_auto_batch(argv)
+    words, flags = TRAIN_SETTINGS.parse(rest)
     files: dict[str, Given] = {}
     for word in words:
         if word.endswith((".toml", ".py")):
@@ -81,11 +83,33 @@ def read_command_line(argv: list[str]) -> CommandLine:
             raise ConfigError(f"two data sets: {flags['dataset'].value!r} and {word!r}; keep one")
         else:
             flags["dataset"] = Given(word, "data set")
-    command = CommandLine(files, flags, any(word.endswith(".py") for word in words))
+    measures_batch = len(rest) < len(argv)
+    if measures_batch and "batch_size" in flags:
+        raise ConfigError("--batch_size is given twice: auto and a number; keep one")
+    has_nanogpt_file = any(word.endswith(".py") for word in words)
+    command = CommandLine(files, flags, has_nanogpt_file, measures_batch)
     if command.has_nanogpt_file and command.value("init_from") != "resume":
         # nanoGPT has only one model, so its config files do not name it.
         files.setdefault("model", Given("gpt2", "nanoGPT's config file"))
     return command
+
+
+def without_auto_batch(argv: list[str]) -> list[str]:
+    """The command line without `--batch_size=auto`. It is a request, not a value: the recipe's or
+    the config file's batch still says how many sequences an update has.
+
+    >>> without_auto_batch(["--batch-size=auto", "--batch_size", "auto", "--dtype=auto"])
+    ['--dtype=auto']
+    """
+    rest = []
+    words = iter(argv)
+    for word in words:
+        name = word.replace("-", "_")
+        if name == "__batch_size" and (value := next(words, None)) is not None:
+            rest += [] if value == "auto" else [word, value]
+        elif name != "__batch_size=auto":
+            rest.append(word)
+    return rest
 
 
 def read_config_file(path: Path, known: dict[str, Any]) -> dict[str, Given]:

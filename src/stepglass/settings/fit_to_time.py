@@ -1,7 +1,7 @@
 """Fits a model to the time of a run (`--minutes`): a pure function from the speed of the machine
 and the time to settings.
 
-    cfg = replace(cfg, **choices(cfg, facts, free))
+    cfg = replace(cfg, **model_for_time(cfg, facts, free))
 
 The time and the speed make a budget of floating-point operations. A larger model learns more from
 each token, and sees fewer of them. The best size for a budget was found by runs on a CPU
@@ -60,7 +60,7 @@ SHAPE = ("n_layer", "n_embd", "n_head", "n_inner")
 
 
 @dataclass(frozen=True)
-class Facts:
+class TimeAndSpeed:
     """What is known before the model is built."""
 
     seconds: float  # for training
@@ -68,7 +68,7 @@ class Facts:
     device_type: str
 
 
-def budget_flops(facts: Facts) -> float:
+def budget_flops(facts: TimeAndSpeed) -> float:
     """The floating-point operations that fit into the time."""
     assumed = ASSUMED_PEAK.get(facts.device_type, ASSUMED_GPU_PEAK)
     return facts.seconds * MFU * (facts.peak_flops or assumed)
@@ -83,7 +83,7 @@ def rung_for(flops: float) -> Rung:
     return [rung for rung in RUNGS if rung.from_flops <= flops][-1]
 
 
-def choices(cfg: TrainConfig, facts: Facts, free: Collection[str]) -> dict[str, Any]:
+def model_for_time(cfg: TrainConfig, facts: TimeAndSpeed, free: Collection[str]) -> dict[str, Any]:
     """The settings to change for the time. If a part of the model's shape was given, all of it
     stays as it is, because the parts belong together."""
     flops = budget_flops(facts)

@@ -131,7 +131,12 @@ class TrainConfig(Config):
     gradient_accumulation_steps: int = setting(
         40, "micro-batches in one update", minimum=1, maximum=1_000_000
     )
-    batch_size: int = setting(12, "sequences in a micro-batch", minimum=1)
+    batch_size: int = setting(
+        12,
+        "sequences in a micro-batch; auto: the fastest one for the same number in an update, "
+        "measured before the run",
+        minimum=1,
+    )
     block_size: int = setting(
         1024, "tokens in a sequence: the longest context the model sees", minimum=1
     )

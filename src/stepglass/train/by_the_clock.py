@@ -50,8 +50,8 @@ def sized_for_time(
             f"{LEAST_MINUTES}"
         )
     seconds = left_ms * (1 - cfg.eval_budget) / 1000
-    facts = fit_to_time.Facts(seconds, peak.flops_per_s, device.type)
-    changes = fit_to_time.choices(cfg, facts, free)
+    facts = fit_to_time.TimeAndSpeed(seconds, peak.flops_per_s, device.type)
+    changes = fit_to_time.model_for_time(cfg, facts, free)
     if changes:
         flops = fit_to_time.budget_flops(facts)
         chosen = ", ".join(f"{key}={value}" for key, value in changes.items())

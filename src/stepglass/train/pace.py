@@ -1,6 +1,6 @@
 """How long an update takes, measured before the first one, and when a run will end.
 
-step_ms = measure_update_ms(run)  # rehearsed: nothing is learnt
+step_ms = measure_update_ms(engine, data, cfg, left, is_stopping)  # nothing is learnt
 say_when_done(run, step_ms)  # only if the run takes more than an hour
 """
 
@@ -9,7 +9,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from stepglass import units
+from stepglass.data.dataset import Dataset
+from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
+from stepglass.train.engines.engine import Engine
 from stepglass.train.run import Run
 
 LEAST_TRIES, LEAST_S = 3, 0.3
@@ -17,33 +20,34 @@ LONG_MS = 3_600_000.0
 SHORT_MS = 120_000.0  # a run in which nothing is decided by the time of an update
 
 
-def measure_update_ms(run: Run) -> float:
+def measure_update_ms(
+    engine: Engine, data: Dataset, cfg: TrainConfig, left: int, is_stopping: Callable[[], bool]
+) -> float:
     """The time of an update: the shortest of several, because other programs only make it longer.
-    One is enough if it shows that the run is short. The gradients are discarded, and the weights do
-    not change."""
-    cfg, engine = run.cfg, run.engine
-    batch = micro_batches(run.data, cfg, 0)[:1]
+    One is enough if it shows that the `left` updates take no time. The gradients are discarded, and
+    the weights do not change."""
+    batch = micro_batches(data, cfg, 0)[:1]
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
     while tries < LEAST_TRIES or time.perf_counter() - began < LEAST_S:
-        backward_s = min(backward_s, _seconds(run, lambda: engine.backward(batch, 0)))
+        backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(batch, 0)))
         engine.discard_gradients()
-        update_s = min(update_s, _seconds(run, lambda: rehearse_update(run)))
+        update_s = min(update_s, _seconds(engine, lambda: rehearse_update(engine, cfg.grad_clip)))
         tries += 1
         update_ms = 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
-        if run.stop.is_set() or (cfg.max_iters - run.first_step) * update_ms < SHORT_MS:
+        if is_stopping() or left * update_ms < SHORT_MS:
             break
     return update_ms
 
 
-def rehearse_update(run: Run) -> None:
+def rehearse_update(engine: Engine, grad_clip: float) -> None:
     """Do an update that changes nothing: with zero gradients the moments stay zero, and with a zero
     learning rate the weights stay the same. It touches all memory that an update uses, in every
     process."""
-    for group in run.engine.optimizer.param_groups:
+    for group in engine.optimizer.param_groups:
         group["lr"] = 0.0  # set again before every update
-    run.engine.rehearse_update(run.cfg.grad_clip)
-    for remembered in run.engine.optimizer.state.values():
+    engine.rehearse_update(grad_clip)
+    for remembered in engine.optimizer.state.values():
         remembered["step"].zero_()
 
 
@@ -60,9 +64,9 @@ def say_when_done(run: Run, step_ms: float, now: datetime | None = None) -> None
         )
 
 
-def _seconds(run: Run, work: Callable[[], object]) -> float:
-    run.device.drain()
+def _seconds(engine: Engine, work: Callable[[], object]) -> float:
+    engine.device.drain()
     began = time.perf_counter()
     work()
-    run.device.drain()
+    engine.device.drain()
     return time.perf_counter() - began

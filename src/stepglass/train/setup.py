@@ -41,6 +41,7 @@ from stepglass.run_dir.opening import open_run_dir, remove_unused
 from stepglass.settings import interval
 from stepglass.settings.lr_schedule import schedule_warnings
 from stepglass.settings.train import TrainConfig
+from stepglass.train.batch_probe import Probe, with_fastest_batch
 from stepglass.train.by_the_clock import plan_by_clock, sized_for_time
 from stepglass.train.console import Console
 from stepglass.train.engines.making import make_engine
@@ -68,6 +69,7 @@ class Surroundings:
     console: Console
     stop: StopRequest
     free: frozenset[str] = frozenset()
+    measures_batch: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,9 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
     shape = shape_of(cfg, data.vocab_size)
+    if around.measures_batch and cfg.init_from != "resume":
+        probe = Probe(cfg, device, data, shape, around.clock, console, around.stop.is_set)
+        cfg = with_fastest_batch(probe)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None

@@ -63,14 +63,19 @@ def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehear
     """
     startup_ms = run.clock.total().wall_ms
     start = time.perf_counter_ns()
-    rehearse_update(run)
+    rehearse_update(run.engine, run.cfg.grad_clip)
     first_pass(run, windows)  # waits for the device
     first_batch_ms = (time.perf_counter_ns() - start) / 1e6
-    step_ms = 0.0 if run.cfg.eval_only else measure_update_ms(run)
+    step_ms = 0.0 if run.cfg.eval_only else update_ms_of(run)
     is_asked = run.cfg.eval_interval == "auto" or run.cfg.minutes > 0
     eval_ms = measure_eval_ms(run, windows) if is_asked else None
     does_compile = decide_to_compile(run, step_ms, compiled_before)
     return Rehearsal(startup_ms, first_batch_ms, step_ms, eval_ms, does_compile)
+
+
+def update_ms_of(run: Run) -> float:
+    left = run.cfg.max_iters - run.first_step
+    return measure_update_ms(run.engine, run.data, run.cfg, left, run.stop.is_set)
 
 
 def decide_to_compile(run: Run, step_ms: float, compiled_before: bool | None) -> bool:
@@ -94,7 +99,7 @@ def warm_up(run: Run, windows: Windows, rehearsal: Rehearsal) -> None:
         if compile_ms is None:
             gc.collect()  # frees what the failed attempt left, before the collector is frozen
         elif not run.cfg.eval_only:
-            step_ms = measure_update_ms(run)
+            step_ms = update_ms_of(run)
     event = WarmUpEvent(
         startup_ms=rehearsal.startup_ms,
         compile_ms=compile_ms,
