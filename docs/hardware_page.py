@@ -154,7 +154,7 @@ def _cpus() -> Iterator[str]:
     yield "## CPUs\n"
     yield (
         "The peak of a CPU is measured when a run starts, so `advise` needs a run to say more "
-        "(`stepglass train --max_iters=20`, then `stepglass advise out`). With a peak it expects:\n"
+        "(`stepglass advise --measure`). With a peak it expects:\n"
     )
     yield ("| CPU | peak | `--recipe=quick`, an update (estimated) | GPT-2, tokens/s (estimated) |")
     yield "|---|---|---|---|"

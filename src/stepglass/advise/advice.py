@@ -75,6 +75,8 @@ def advise(case: Case) -> Advice:
         hours = (steps_ms + evaluations.total_ms + saves.total_ms + start_ms) / 3.6e6
     flops = tokens * case.subject.shape.flops_per_token()
     mfu = None if ms is None else share_of_peak(flops, ms, peak)
+    if mfu is None and basis == "measured" and case.subject.measured is not None:
+        mfu = case.subject.measured.mfu  # of the peak that the run has measured
     expect = Expectation(ms, None if ms is None else 1000 * tokens / ms, mfu, need, hours, basis)
     reasons = [
         *data_reasons(case, tokens, ms),

@@ -36,9 +36,7 @@ def text_lines(advice: Advice, words: Words, width: int) -> Iterator[str]:
 def _how_sure(advice: Advice, words: Words) -> str:
     """How good the estimates are, or how to get any."""
     if advice.expect.ms_per_iter is None:
-        cfg = advice.case.subject.cfg
-        place = shlex.quote(cfg.out_dir)
-        return words.text("advise-unknown-time", place=place, max_iters=cfg.max_iters)
+        return words.text("advise-unknown-time")
     ran = advice.case.subject.measured
     if ran is not None and ran.step_ms is not None:
         return ""  # measured, or scaled from it

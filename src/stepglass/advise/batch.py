@@ -69,6 +69,8 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
                 f"batch_size={fits} or less; leave --batch_size and "
                 "--gradient_accumulation_steps out to keep the tokens in an update"
             )
+    elif case.subject.was_tried:
+        batch, accumulation, variant = cfg.batch_size, cfg.gradient_accumulation_steps, "tried"
     elif room is None or case.target.kind == "cpu":
         batch = min(cfg.batch_size, fits)
         accumulation = -(-wanted // batch)
@@ -80,10 +82,11 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
             batch, accumulation, variant = cfg.batch_size, wanted // cfg.batch_size, "busy"
     why = Reason(
         "batch_size",
-        "calculated" if oom is None else "measured",
+        "calculated" if oom is None and variant != "tried" else "measured",
         variant=variant if oom is None else "oom",
         batch=batch,
         ran=oom,
+        wanted=wanted,
         fits=fits,
         need_bytes=need(batch),
         device_bytes=case.target.memory_bytes,

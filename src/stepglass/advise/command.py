@@ -10,6 +10,7 @@ from stepglass.advise import advice_files, target
 from stepglass.advise.advice import advise
 from stepglass.advise.advice_text import text_lines
 from stepglass.advise.case import Case, Trainer
+from stepglass.advise.measured_here import measured_here
 from stepglass.advise.subject import from_log, from_settings, read_part
 from stepglass.errors import ConfigError, os_reason
 from stepglass.explain.render.languages import Language, Words, from_environment
@@ -35,6 +36,9 @@ class AdviseConfig(Config):
     out: str = setting(
         "", "-o FILE.toml: write the settings to a file that `stepglass train` takes", is_path=True
     )
+    measure: bool = setting(
+        False, "train for a few updates on this machine first, and advise by their times"
+    )
     for_: Literal["auto", "stepglass", "nanogpt"] = setting(
         "auto",
         "nanogpt: flags and memory of nanoGPT's train.py; auto: nanogpt for a log of nanoGPT's",
@@ -43,6 +47,11 @@ class AdviseConfig(Config):
     def check(self) -> None:
         if self.out and not self.out.endswith(".toml"):
             raise ConfigError(f"--out expects a name that ends in .toml, found {self.out!r}")
+        if self.measure and self.for_ == "nanogpt":
+            raise ConfigError(
+                "--measure and --for=nanogpt do not go together: --measure runs our own trainer; "
+                "leave one out"
+            )
         if self.out and self.for_ == "nanogpt":
             raise ConfigError(
                 "--out and --for=nanogpt do not go together: nanoGPT reads no TOML; leave one out"
@@ -97,6 +106,15 @@ def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, 
         found = target.asked_for(cfg.device)
         typed = [*files, *(f"--{key}={item.value}" for key, item in rest.items())]
         subject = from_settings(command, found, typed)
+        if cfg.measure:
+            if cfg.device not in target.TORCH_DEVICES:
+                raise ConfigError(
+                    f"--measure and --device={cfg.device}: only this machine can be measured; "
+                    "leave one out"
+                )
+            subject = measured_here(subject)
+    elif cfg.measure:
+        raise ConfigError(f"--measure: {logs[0]} has been measured already; leave one out")
     else:
         _check_exists(logs[0])
         is_named = cfg.device not in target.TORCH_DEVICES

@@ -45,9 +45,14 @@ def data_size(name: str, facts: dict[str, Any]) -> DataSize:
     return replace(found, train_tokens=int(tokens)) if tokens else found
 
 
+def prepared_folder(name: str) -> Path:
+    """Where `train` looks for a data set."""
+    return Path(name) if (Path(name) / "train.bin").exists() else Path("data") / name
+
+
 def _prepared(name: str) -> DataSize | None:
     """The description of a folder that `stepglass prepare` or nanoGPT made."""
-    folder = Path(name) if (Path(name) / "train.bin").exists() else Path("data") / name
+    folder = prepared_folder(name)
     try:
         meta = json_files.read_json(folder / "meta.json")
         splits = meta["splits"]

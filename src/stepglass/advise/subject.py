@@ -47,6 +47,7 @@ class Subject:
     sequences: int  # in an update, before flags change one of its two factors
     words: tuple[str, ...]  # what to type after `stepglass train` for these settings
     measured: Measured | None = None
+    was_tried: bool = False  # `--measure` has found the fastest batch
     log_name: str | None = None
     oom_batch: int | None = None  # the batch_size with which the run ran out of memory
 

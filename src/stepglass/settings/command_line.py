@@ -214,7 +214,8 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
 
 def _lengths_in(given: dict[str, Given]) -> list[str]:
     """The settings that say how long the run is to be. Raises ConfigError for two of them."""
-    if "minutes" in given and not given["minutes"].value:
+    zero = given.get("minutes")
+    if zero is not None and not zero.value and zero.place.startswith("--"):
         raise ConfigError("minutes expects a number above 0, found 0; leave it out for max_iters")
     found = [key for key in LENGTHS if key in given and (given[key].value or key == "max_iters")]
     if len(found) > 1:

@@ -902,7 +902,7 @@ advise-basis-calculated = berechnet
 advise-basis-estimated = geschätzt
 advise-why-title = Warum
 advise-note = Die Schätzungen stammen aus Formeln, die an öffentliche Logs angepasst sind und dort um bis zu { $error_percent } danebenliegen. Für bessere 20 Updates trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise LAUF
-advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. 20 Updates trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise { $place } --max_iters={ $max_iters }
+advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. Mit --measure werden hier ein paar Updates trainiert und gemessen.
 advise-written = { $path } ist geschrieben. Damit trainieren: stepglass train { $path }
 advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } pro Parameter{ $has_epochs ->
     [yes] , { $epochs } Durchgänge durch { $dataset }
@@ -931,6 +931,7 @@ advise-why-batch-size = { $variant ->
     [asked] Wie verlangt. Nötig sind { $need_bytes } von { $device_bytes }; { $fits } würden passen.
     [busy] Wie im Lauf. { $fits } würden auch passen, aber das Gerät ist schon ausgelastet: Ein Token würde etwa gleich lange dauern.
     [oom] Mit { $ran } ging dem Lauf der Speicher aus. Nötig sind hiermit { $need_bytes }.
+    [tried] Der schnellste von denen, die hier für { $wanted } Sequenzen pro Update ausprobiert wurden.
     [kept] Unverändert: Es passt in den Speicher, und auf einer CPU sind größere Batches kaum schneller.
     [unknown] Unverändert: Wie viel Speicher das Gerät hat, ist nicht bekannt.
    *[largest] Der größte Batch, der das Update gleichmäßig teilt und passt: { $need_bytes } von { $device_bytes }. { $margin_percent } bleiben frei: Der Allocator behält freigegebene Blöcke, und ein Desktop braucht auch etwas.

@@ -850,7 +850,7 @@ advise-basis-calculated = calculated
 advise-basis-estimated = estimated
 advise-why-title = Why
 advise-note = Estimates come from formulas fitted to public logs, where they are off by up to { $error_percent }. For better ones train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise RUN
-advise-unknown-time = The speed of this device is not known yet. Train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise { $place } --max_iters={ $max_iters }
+advise-unknown-time = The speed of this device is not known yet. Add --measure to train for a few updates here and measure it.
 advise-written = { $path } is written. Train with it: stepglass train { $path }
 advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } per parameter{ $has_epochs ->
     [yes] , { $epochs } passes over { $dataset }
@@ -879,6 +879,7 @@ advise-why-batch-size = { $variant ->
     [asked] As asked. It needs { $need_bytes } of { $device_bytes }; { $fits } would fit.
     [busy] As in the run. { $fits } would fit too, but the device is already busy: a token would take about as long.
     [oom] The run ran out of memory with { $ran }. This needs { $need_bytes }.
+    [tried] The fastest of those that were tried here for { $wanted } sequences per update.
     [kept] Left as it is: it fits, and on a CPU larger batches are hardly faster.
     [unknown] Left as it is: the memory of the device is not known.
    *[largest] The largest that divides the update evenly and fits: { $need_bytes } of { $device_bytes }. { $margin_percent } stay free: the allocator keeps freed blocks, and a desktop needs some.

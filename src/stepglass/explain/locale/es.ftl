@@ -898,7 +898,7 @@ advise-basis-calculated = calculado
 advise-basis-estimated = estimado
 advise-why-title = Por qué
 advise-note = Las estimaciones salen de fórmulas ajustadas a logs públicos, en los que se desvían hasta un { $error_percent }. Para obtener otras mejores, entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise EJECUCIÓN
-advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise { $place } --max_iters={ $max_iters }
+advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Con --measure se entrenan y se miden aquí unas pocas actualizaciones.
 advise-written = { $path } está escrito. Para entrenar con él: stepglass train { $path }
 advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaciones, es decir, { $ratio } por parámetro{ $has_epochs ->
     [yes] {""} y { $epochs } pasadas por { $dataset }
@@ -927,6 +927,7 @@ advise-why-batch-size = { $variant ->
     [asked] Como se ha pedido. Necesita { $need_bytes } de { $device_bytes }; cabrían { $fits }.
     [busy] Como en la ejecución. También cabrían { $fits }, pero el dispositivo ya está ocupado: un token tardaría más o menos lo mismo.
     [oom] Con { $ran } la ejecución se quedó sin memoria. Esto necesita { $need_bytes }.
+    [tried] El más rápido de los que se han probado aquí para { $wanted } secuencias por actualización.
     [kept] Sin cambios: cabe, y en una CPU los batches más grandes apenas son más rápidos.
     [unknown] Sin cambios: no se sabe cuánta memoria tiene el dispositivo.
    *[largest] El mayor que divide la actualización en partes iguales y cabe: { $need_bytes } de { $device_bytes }. Queda libre un { $margin_percent }: el asignador de memoria retiene bloques liberados, y el escritorio necesita algo.

@@ -893,7 +893,7 @@ advise-basis-calculated = calculé
 advise-basis-estimated = estimé
 advise-why-title = Pourquoi
 advise-note = Les estimations viennent de formules ajustées à des logs publics, où elles s'écartent de { $error_percent } au plus. Pour en avoir de meilleures, entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise RUN
-advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise { $place } --max_iters={ $max_iters }
+advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Avec --measure, quelques mises à jour sont entraînées et mesurées ici.
 advise-written = { $path } est écrit. Pour entraîner avec : stepglass train { $path }
 advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour, soit { $ratio } par paramètre{ $has_epochs ->
     [yes] {""} et { $epochs } passages sur { $dataset }
@@ -922,6 +922,7 @@ advise-why-batch-size = { $variant ->
     [asked] Comme demandé. Il faut { $need_bytes } sur { $device_bytes } ; { $fits } tiendraient.
     [busy] Comme dans le run. { $fits } tiendraient aussi, mais le matériel est déjà occupé : un token prendrait à peu près le même temps.
     [oom] Avec { $ran }, le run a manqué de mémoire. Il faut ici { $need_bytes }.
+    [tried] Le plus rapide de ceux essayés ici pour { $wanted } séquences par mise à jour.
     [kept] Inchangé : cela tient, et sur un CPU des batchs plus grands ne sont guère plus rapides.
     [unknown] Inchangé : la mémoire du matériel n'est pas connue.
    *[largest] Le plus grand qui divise la mise à jour en parts égales et qui tient : { $need_bytes } sur { $device_bytes }. { $margin_percent } restent libres : l'allocateur garde des blocs libérés, et le bureau en occupe un peu.
