@@ -168,8 +168,13 @@ def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, ca
     assert "go on with" not in shown
     assert main(["train", "--out_dir=out", "--init_from=resume"]) == 2
     error = capsys.readouterr().err
-    assert "--minutes=2: the run in out has taken" in error
+    assert f"--minutes=2: the time of the run in out is over, after {end['iter']} updates" in error
     assert "for more: stepglass resume out --minutes=4" in error
+    assert main(["resume", "out", "--minutes=4"]) == 0
+    shown = capsys.readouterr().out
+    assert "schedule: now for" in shown  # the learning rate rises again
+    assert len(records("iter")) > len(iterations)
+    assert records("end")[-1]["reason"] == "finished"
 
 
 def test_data_that_is_too_small_for_the_time_ends_the_run_early_and_it_says_so(monkeypatch, capsys):

@@ -6,6 +6,7 @@ so it rises over as many iterations as a warm-up takes.
 
 from typing import Any
 
+from stepglass import units
 from stepglass.errors import ConfigError
 from stepglass.settings.lr_schedule import lr_at, rewarm_iters, rewarm_of
 from stepglass.settings.run_share import iters_of
@@ -43,9 +44,13 @@ def rewarm_if_extended(run: Run, stored: Any, place: float) -> None:
     except (ConfigError, KeyError, TypeError):
         return  # written by a version with other settings
     is_same = before.learning_rate == cfg.learning_rate and before.decay_lr == cfg.decay_lr
-    if cfg.max_iters <= before.max_iters or not is_same or state.step == 0:
+    has_more_time = cfg.minutes > (units.finite(stored.get("minutes")) or 0.0)
+    is_longer = cfg.max_iters > before.max_iters or has_more_time
+    if not is_longer or not is_same or state.step == 0:
         return
-    last_lr = lr_at(state.step - 1, before, state.rewarm)
+    last_lr = state.last_lr  # earlier versions did not store it
+    if last_lr is None:
+        last_lr = lr_at(state.step - 1, before, state.rewarm)
     found = rewarm_of(place, last_lr, cfg)
     if found is None:
         return

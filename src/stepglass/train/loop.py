@@ -45,7 +45,7 @@ def loop(t: Training) -> str:
         with clock.phase("forward_backward"):
             loss = engine.backward(batches, step)
         with clock.phase("optimizer"):
-            lr = lr_at(t.place(), cfg, state.rewarm)
+            lr = state.last_lr = lr_at(t.place(), cfg, state.rewarm)
             set_lr(engine.optimizer, lr, cfg)
             saves.protect()
             grad_norm = engine.update(cfg.grad_clip)

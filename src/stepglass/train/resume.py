@@ -28,6 +28,7 @@ NEWER_COUNTERS = (
     "evals_since_best",
     "eval_every",
     "spent_ms",
+    "last_lr",
 )  # checkpoints of earlier versions have none
 LEAST_MS = 3000.0  # of a time budget: with less, there is no point in going on
 RUN_ID = re.compile(r"[0-9a-f]{1,64}")
@@ -63,7 +64,7 @@ def check_resumable(
         )
     data.resume(str(path), snapshot.state.get("data"))
     if cfg.minutes and not cfg.eval_only:
-        check_time_is_left(cfg, units.finite(snapshot.state.get("spent_ms")) or 0.0)
+        check_time_is_left(snapshot, cfg)
         return
     is_complete = snapshot.step > cfg.max_iters or snapshot.state.get("evaluated_at") == (
         snapshot.step
@@ -76,13 +77,19 @@ def check_resumable(
         )
 
 
-def check_time_is_left(cfg: TrainConfig, spent_ms: float) -> None:
-    """Raise ConfigError if a run that is resumed has used its time already."""
-    if cfg.minutes and spent_ms > cfg.minutes * 60_000 - LEAST_MS:
-        spent = units.duration(spent_ms)
+def check_time_is_left(snapshot: Snapshot, cfg: TrainConfig) -> None:
+    """Raise ConfigError if the time of a run with a time budget is over."""
+    stored = snapshot.state.get("config")
+    before = units.finite(stored.get("minutes")) if isinstance(stored, dict) else None
+    is_longer = cfg.minutes > (before or 0.0)
+    # When the time is up, the number of updates becomes the length of the run.
+    is_complete = snapshot.step >= cfg.max_iters and not is_longer
+    spent_ms = units.finite(snapshot.state.get("spent_ms")) or 0.0
+    if is_complete or spent_ms > cfg.minutes * 60_000 - LEAST_MS:
         raise ConfigError(
-            f"--minutes={cfg.minutes:g}: the run in {cfg.out_dir} has taken {spent} already; for "
-            f"more: stepglass resume {shlex.quote(cfg.out_dir)} --minutes={2 * cfg.minutes:g}"
+            f"--minutes={cfg.minutes:g}: the time of the run in {cfg.out_dir} is over, after "
+            f"{snapshot.step} updates; for more: stepglass resume {shlex.quote(cfg.out_dir)} "
+            f"--minutes={2 * cfg.minutes:g}"
         )
 
 
@@ -197,6 +204,8 @@ def read_state(stored: dict[str, Any]) -> RunState:
         )
     if (units.finite(state.spent_ms) or 0.0) < 0 or units.finite(state.spent_ms) is None:
         raise ValueError(f"spent_ms is {units.shown(state.spent_ms)}")
+    if state.last_lr is not None and units.finite(state.last_lr) is None:
+        raise ValueError(f"last_lr is {units.shown(state.last_lr)}")
     if every is not None and every < 1:
         raise ValueError(f"eval_every is {every}")
     if state.step < 0 or state.tokens < 0 or not -1 <= state.evaluated_at <= state.step:

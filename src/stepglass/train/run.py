@@ -41,6 +41,7 @@ class RunState:
     eval_every: int | None = None  # the interval that eval_interval=auto has decided on
     rewarm: Rewarm | None = None  # set if the run was extended after its learning rate had fallen
     spent_ms: float = 0.0  # the time of a run with a time budget so far
+    last_lr: float | None = None  # of the last update
 
 
 @dataclass
