@@ -75,7 +75,9 @@ class SlotCache:
         self._max_tokens = max_tokens
         self._device = device
         # (layers, rows, heads, tokens, head_dim)
-        self._keys = torch.zeros((num_layers, 0, num_heads, 0, head_dim), device=device, dtype=dtype)
+        self._keys = torch.zeros(
+            (num_layers, 0, num_heads, 0, head_dim), device=device, dtype=dtype
+        )
         self._values = self._keys
         self.lengths: list[int] = []
         self.positions: Tensor = torch.zeros(0, dtype=torch.long, device=device)
@@ -143,7 +145,10 @@ class SlotCache:
         if num_tokens > tokens:
             tokens = min(max(num_tokens, 2 * tokens, 64), self._max_tokens)
         shape = (layers, rows, heads, tokens, width)
-        self._keys, self._values = self._larger(self._keys, shape), self._larger(self._values, shape)
+        self._keys, self._values = (
+            self._larger(self._keys, shape),
+            self._larger(self._values, shape),
+        )
 
     def _larger(self, whole: Tensor, shape: tuple[int, ...]) -> Tensor:
         larger = torch.zeros(shape, device=whole.device, dtype=whole.dtype)
