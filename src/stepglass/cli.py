@@ -39,6 +39,7 @@ USAGE = {
         ("train [DATASET|TEXT]", "train; nanoGPT's command lines work unchanged"),
         ("resume RUN [--max_iters=N]", "go on with a run that was stopped, or for longer"),
         ("sample RUN [--prompt=TEXT]", "write text with a trained model"),
+        ("serve RUN", "answer OpenAI's clients with a trained model, on 127.0.0.1"),
         ("sweep --key=value,value ...", "train with all combinations of settings, and compare"),
     ),
     "see what happened": (
@@ -63,6 +64,7 @@ COMMANDS = {
     "train": "stepglass.cli",
     "resume": "stepglass.cli",
     "sample": "stepglass.sample.command",
+    "serve": "stepglass.serve.command",
     "sweep": "stepglass.sweep.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
@@ -155,7 +157,7 @@ def command_help(name: str, argv: list[str]) -> list[str]:
 
 
 def usage_of(name: str) -> "tuple[str, Settings | None]":
-    """The usage and the settings of a subcommand. Those of `sample` are found without torch."""
+    """The usage and the settings of a subcommand. They are found without torch."""
     if name == "resume":
         return RESUME_USAGE, None
     if name == "completion":
@@ -166,6 +168,10 @@ def usage_of(name: str) -> "tuple[str, Settings | None]":
         from stepglass.settings import sample  # noqa: PLC0415
 
         return sample.USAGE, sample.SAMPLE_SETTINGS
+    if name == "serve":
+        from stepglass.serve import serve_config  # noqa: PLC0415
+
+        return serve_config.USAGE, serve_config.SERVE_SETTINGS
     command = import_module(COMMANDS[name])
     return command.USAGE, command.SETTINGS
 

@@ -85,6 +85,8 @@ def test_sequences_join_and_leave_while_others_go_on():
     batch.remove(second)
     batch.remove(third)
     assert batch.step() == []
+    batch.add(PROMPTS[3], Draw(0))
+    assert [token for _, token in batch.step()] == want[3][:1]
 
 
 def test_memory_grows_with_the_texts_and_not_beyond_the_window():

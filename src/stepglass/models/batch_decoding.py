@@ -43,6 +43,7 @@ class DecodingBatch:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @torch.inference_mode()
     def add(self, prompt: list[int], draw: Draw) -> Sequence:
         """Add a sequence that goes on from these tokens, of which there must be at least one."""
         generator = torch.Generator(device="cpu").manual_seed(draw.seed)
@@ -52,6 +53,7 @@ class DecodingBatch:
         self._rows.append(sequence)
         return sequence
 
+    @torch.inference_mode()
     def remove(self, sequence: Sequence) -> None:
         row = self._rows.index(sequence)
         self._slots.remove(row)
@@ -82,7 +84,6 @@ class DecodingBatch:
                 self._slots.replace(index, self._read(row.window[:-1]))
         return list(zip(rows, tokens, strict=True))
 
-    @torch.inference_mode()
     def _read(self, ids: list[int]) -> KVCache:
         """A cache of one sequence, filled with these tokens."""
         cache = self._model.new_cache(self._model.lm_head.weight.dtype, len(ids))
