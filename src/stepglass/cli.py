@@ -2,27 +2,23 @@
 
 Heavy modules are imported only when a subcommand needs them, so that `--help` is fast. This is the
 only module that prints errors and turns them into exit codes: 0 means success, 1 means that the run
-failed, 2 means that the input is wrong. It is also the only module that uses both the trainer and
-the code that reads logs: `train` starts the live page, and prints the findings of `explain` at the
-end.
+failed, 2 means that the input is wrong.
 """
 
 import io
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import stepglass
-from stepglass.errors import ConfigError, StepglassError, os_reason
+from stepglass.errors import ConfigError, StepglassError, missing_package, os_reason
 from stepglass.units import one_line, shown
 
 if TYPE_CHECKING:
-    from stepglass.measure.clock import PhaseClock
-    from stepglass.settings.schema import Given, Settings
+    from stepglass.settings.schema import Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
     from stepglass.watch.beside import Beside
@@ -99,6 +95,11 @@ def main(argv: list[str] | None = None) -> int:
             raise ConfigError(f"unknown command {shown(words[0])}; {other_command(words[0])}")
     except StepglassError as error:
         return _refuse(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
+        return _refuse(str(missing), missing.exit_code)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
@@ -145,9 +146,10 @@ def command_help(name: str, argv: list[str]) -> list[str]:
     from stepglass.settings import help_text  # noqa: PLC0415
 
     if name == "train":
+        from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
         from stepglass.settings.train_help import train_help  # noqa: PLC0415
 
-        return list(train_help(argv, _saved_settings))
+        return list(train_help(argv, saved_settings))
     text, settings = usage_of(name)
     width = help_text.help_width()
     lines = help_text.paragraphs(text, width)
@@ -220,15 +222,16 @@ def wants_help(argv: list[str]) -> bool:
 
 def train(argv: list[str]) -> None:
     """Train a model, serve its live page if asked, and print the main findings at the end."""
+    from stepglass.api.train_run import settings_of, train_run  # noqa: PLC0415
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        cfg, free = _settings_of(argv, console)
+        cfg, free = settings_of(argv, console)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
-        _train(cfg, argv, clock, console, page, free)
+        train_run(cfg, free, argv, clock, console, lambda _: page.announce() if page else None)
 
 
 RESUME_USAGE = """\
@@ -255,58 +258,9 @@ def to_resume(argv: list[str]) -> list[str]:
     return [*named, "--init_from=resume", *argv[is_named:]]
 
 
-def _saved_settings(out_dir: Path) -> "dict[str, Given]":
-    from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
-
-    return saved_settings(out_dir)
-
-
-def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", frozenset[str]]:
-    """The settings of a run, and the names of those that nobody chose."""
-    from stepglass.settings import command_line  # noqa: PLC0415
-
-    command = command_line.read_command_line(argv)
-    recipe = command.value("recipe")
-    if command.wants_recipe_by_device():
-        from stepglass.hardware import choose  # noqa: PLC0415
-
-        kind, _ = choose.pick_type(command.value("device"))
-        recipe = command_line.recipe_by_device(kind, command.value("model"))
-        console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
-    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
-    for unused in command_line.unused_in_files(command, cfg):
-        console.say(f"note: {unused}")
-    return cfg, command.free_settings()
-
-
 def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
     if not cfg.watch:
         return nullcontext()
     from stepglass.watch.beside import Beside  # noqa: PLC0415
 
     return Beside(Path(cfg.out_dir), console.say)
-
-
-def _train(
-    cfg: "TrainConfig",
-    argv: list[str],
-    clock: "PhaseClock",
-    console: "Console",
-    page: "Beside | None",
-    free: frozenset[str],
-) -> None:
-    from stepglass.process import StopRequest  # noqa: PLC0415
-
-    with clock.phase("warmup"):
-        from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
-
-        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
-        from stepglass.explain import ending  # noqa: PLC0415
-        from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
-        from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
-    with StopRequest() as stop:
-        with clock.phase("warmup"):
-            training = set_up(cfg, argv, Surroundings(clock, console, stop, free))
-            if page is not None:
-                page.announce()
-        train_to_the_end(training, ending.closing_findings)

@@ -47,6 +47,10 @@ class StopRequest:
     def is_set(self) -> bool:
         return self.name is not None
 
+    def request(self, name: str) -> None:
+        """Ask to stop without a signal."""
+        self.name = self.name or name
+
     @contextmanager
     def interrupting(self) -> Iterator[None]:
         """While this is active, a signal also raises Interrupted, for work that takes minutes and

@@ -85,15 +85,19 @@ class Completion:
         self.num_tokens += 1
         if token in self.wanted.ends:
             self.reason = "stop"
-            return self._stop.pass_on(self._stream.rest()) + self._stop.rest()
+            return self.rest()
         text = self._stop.pass_on(self._stream.text(token))
         if not self._stop.is_reached and self.num_tokens >= self.wanted.max_new_tokens:
             self.reason = "length"
-            text += self._stop.pass_on(self._stream.rest())
-            text += self._stop.rest()
+            text += self.rest()
         if self._stop.is_reached:
             self.reason = "stop"
         return text
+
+    def rest(self) -> str:
+        """The text that was not certain yet, if no more tokens come."""
+        text = self._stop.pass_on(self._stream.rest())
+        return text + self._stop.rest()
 
 
 class Completions:

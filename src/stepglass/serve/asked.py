@@ -165,10 +165,14 @@ def _chat_prompt(body: dict[str, Any], tokenizer: Tokenizer) -> list[int]:
 
 def _message(one: dict[str, Any]) -> Message:
     """A message. Its content is a text, or a list of parts that are texts."""
-    role, content = one.get("role"), one.get("content")
-    if _is_list_of(content, dict) and all(part.get("type") == "text" for part in content):
+    role, content = one.get("role"), one.get("content", "")
+    if (
+        content
+        and _is_list_of(content, dict)
+        and all(part.get("type") == "text" for part in content)
+    ):
         content = "".join(str(part.get("text", "")) for part in content)
-    if not isinstance(role, str) or not isinstance(content, str):
+    if not isinstance(role, str) or not isinstance(content, str) or "content" not in one:
         raise BadRequest("messages", "messages: expected a role and a text as content in each")
     return {"role": role, "content": content}
 

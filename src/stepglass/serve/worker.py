@@ -99,7 +99,7 @@ class Worker:
         there is none."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._answered or self._is_closing)
-            new = []
+            new: list[Ticket] = []
             while self._waiting and len(self._answered) + len(new) < MOST_TOGETHER:
                 new.append(self._waiting.popleft())
         for ticket in self._answered:
