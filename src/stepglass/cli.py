@@ -222,13 +222,13 @@ def wants_help(argv: list[str]) -> bool:
 
 def train(argv: list[str]) -> None:
     """Train a model, serve its live page if asked, and print the main findings at the end."""
-    from stepglass.api.train_run import settings_of, train_run  # noqa: PLC0415
+    from stepglass.api.train_run import read_settings, train_run  # noqa: PLC0415
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        cfg, free = settings_of(argv, console)
+        cfg, free = read_settings(argv, console)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
         train_run(cfg, free, argv, clock, console, lambda _: page.announce() if page else None)

@@ -13,7 +13,7 @@ from stepglass.data.tokenizer import CharTokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import Draw, generate
 from stepglass.sample.chat import chat_ids, rendered
-from stepglass.sample.completion import StopStrings
+from stepglass.sample.completions import StopStrings
 from stepglass.sample.load import load_run
 from stepglass.sample.text import encode_text
 

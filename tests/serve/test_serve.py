@@ -18,7 +18,7 @@ import torch
 from helpers import command
 from stepglass.cli import main
 from stepglass.models.decoding import Draw, generate
-from stepglass.sample.completion import Completions
+from stepglass.sample.completions import Completions
 from stepglass.sample.load import Sampler, load_run
 from stepglass.sample.text import encode_text
 from stepglass.serve import worker as worker_module

@@ -11,10 +11,21 @@ They are not `stepglass.train` and so on, because those are rooms of the package
 only by what needs it. docs/python.md has more.
 """
 
-from stepglass.api.reading import ColumnLog, ExplainedFinding, Explanation, Language, explain, read
-from stepglass.api.sampling import SampleOptions, TrainedRun, load, sample
-from stepglass.api.training import Callback, prepare, train
-from stepglass.errors import StepglassError
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stepglass.api.reading import (
+        ColumnLog,
+        ExplainedFinding,
+        Explanation,
+        Language,
+        explain,
+        read,
+    )
+    from stepglass.api.sampling import SampleOptions, TrainedRun, load, sample
+    from stepglass.api.training import Callback, prepare, train
+    from stepglass.errors import StepglassError
 
 __all__ = [
     "Callback",
@@ -32,3 +43,18 @@ __all__ = [
     "sample",
     "train",
 ]
+
+MODULES = ("stepglass.api.training", "stepglass.api.sampling", "stepglass.api.reading")
+
+
+def __getattr__(name: str) -> object:
+    # Imported only when used: the command line has to start fast, and needs one module of this.
+    if name in __all__:
+        for module in (*MODULES, "stepglass.errors"):
+            if hasattr(import_module(module), name):
+                return getattr(import_module(module), name)
+    raise AttributeError(f"module 'stepglass.api' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

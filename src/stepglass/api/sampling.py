@@ -10,7 +10,7 @@ from stepglass.errors import naming_missing_packages
 from stepglass.settings.sample import SAMPLE_SETTINGS
 
 if TYPE_CHECKING:
-    from stepglass.sample.completion import Wanted
+    from stepglass.sample.completions import Wanted
     from stepglass.sample.load import Sampler
 
 
@@ -50,16 +50,18 @@ class TrainedRun:
     def samples(self, prompts: Sequence[str], **options: Unpack[SampleOptions]) -> list[str]:
         """Text for each prompt. They are generated together, which is faster. The seed of each is
         one more than that of the one before."""
+        loaded = self.loaded  # before the imports: it says what is missing
         from stepglass.sample.many import complete_all  # noqa: PLC0415
 
         wanted = [self._wanted(prompt, number, options) for number, prompt in enumerate(prompts)]
-        return list(complete_all(self.loaded, wanted))
+        return list(complete_all(loaded, wanted))
 
     def stream(self, prompt: str = "\n", **options: Unpack[SampleOptions]) -> Iterator[str]:
         """The same text as `sample`, piece by piece."""
-        from stepglass.sample.completion import Completions  # noqa: PLC0415
+        loaded = self.loaded
+        from stepglass.sample.completions import Completions  # noqa: PLC0415
 
-        texts = Completions(self.loaded.model, self.loaded.tokenizer)
+        texts = Completions(loaded.model, loaded.tokenizer)
         texts.start(self._wanted(prompt, 0, options))
         while len(texts):
             for _, text in texts.step():
@@ -78,7 +80,7 @@ class TrainedRun:
             return load_run(self.path, torch.device(kind), on_skip=print)
 
     def _wanted(self, prompt: str, number: int, options: SampleOptions) -> "Wanted":
-        loaded = self.loaded  # first: it says what is missing
+        loaded = self.loaded
         from stepglass.sample.many import wanted_text  # noqa: PLC0415
 
         given = {

@@ -4,9 +4,7 @@ This is where the two halves of Stepglass meet: the trainer, and `explain`, whos
 printed at the end of a run.
 """
 
-import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from stepglass.train.run import Run
 
 
-def settings_of(argv: list[str], console: "Console") -> tuple[TrainConfig, frozenset[str]]:
+def read_settings(argv: list[str], console: "Console") -> tuple[TrainConfig, frozenset[str]]:
     """The settings of a run, and the names of those that nobody chose."""
     command = command_line.read_command_line(argv)
     recipe = command.value("recipe")
@@ -55,10 +53,7 @@ def train_run(
         from stepglass.explain import ending  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
-    stop = StopRequest()
-    # Python lets only the main thread handle signals.
-    is_main = threading.current_thread() is threading.main_thread()
-    with stop if is_main else nullcontext():
+    with StopRequest() as stop:
         with clock.phase("warmup"):
             training = set_up(cfg, argv, Surroundings(clock, console, stop, free))
             when_ready(training.run)

@@ -30,14 +30,14 @@ def train(
     and event, with what the run log gets (docs/run-log.md). The clock counts its time as `log`.
     """
     with naming_missing_packages():
-        from stepglass.api.train_run import settings_of, train_run  # noqa: PLC0415
+        from stepglass.api.train_run import read_settings, train_run  # noqa: PLC0415
         from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
         from stepglass.train.console import Console  # noqa: PLC0415
 
         clock, console = PhaseClock(), Console(io.StringIO() if quiet else None)
         argv = [*map(str, words), *_flags(settings)]
         with clock.phase("warmup"):
-            cfg, free = settings_of(argv, console)
+            cfg, free = read_settings(argv, console)
 
         def attach(run: "Run") -> None:
             if on_record is not None:

@@ -10,7 +10,7 @@ from stepglass.errors import ConfigError
 from stepglass.hardware import choose
 from stepglass.models.decoding import generate
 from stepglass.process import StopRequest
-from stepglass.sample.completion import Completion, Wanted
+from stepglass.sample.completions import Completion, Wanted
 from stepglass.sample.interactive import talk
 from stepglass.sample.load import Sampler, load_run
 from stepglass.sample.many import TOGETHER, Piece, draw_of, in_order

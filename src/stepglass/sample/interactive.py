@@ -10,7 +10,7 @@ from typing import TextIO
 
 from stepglass.errors import DataError
 from stepglass.sample.chat import Message, chat_ids, end_tokens, has_template
-from stepglass.sample.completion import Completions, Wanted
+from stepglass.sample.completions import Completions, Wanted
 from stepglass.sample.load import Sampler
 from stepglass.sample.many import draw_of
 from stepglass.sample.text import encode_text

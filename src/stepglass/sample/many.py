@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from stepglass.models.decoding import Draw
-from stepglass.sample.completion import Completion, Completions, Wanted
+from stepglass.sample.completions import Completion, Completions, Wanted
 from stepglass.sample.load import Sampler
 from stepglass.sample.text import encode_prompt
 from stepglass.settings.sample import SampleConfig

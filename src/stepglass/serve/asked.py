@@ -12,7 +12,7 @@ from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import Draw
 from stepglass.sample.chat import Message, chat_ids, end_tokens
-from stepglass.sample.completion import Wanted
+from stepglass.sample.completions import Wanted
 from stepglass.sample.text import encode_text, new_line
 from stepglass.units import shown
 

@@ -14,7 +14,7 @@ from stepglass.sample.load import Sampler, load_run
 from stepglass.serve.openai_app import OpenAIApp
 from stepglass.serve.serve_config import SERVE_SETTINGS, ServeConfig
 from stepglass.serve.serve_config import USAGE as USAGE
-from stepglass.serve.worker import Worker
+from stepglass.serve.worker import TextWorker
 from stepglass.units import one_line, printable
 from stepglass.web import address, server
 from stepglass.web.access import needs_token, warn_of_network
@@ -44,7 +44,7 @@ def serve_model(
 ) -> None:
     """Open the sockets, report the address, and serve until `should_stop` returns true."""
     sockets = address.listen(cfg.host, cfg.port)
-    worker = Worker(loaded)
+    worker = TextWorker(loaded)
     try:
         port = sockets[0].getsockname()[1]
         key = Key(port) if needs_token(cfg) else None

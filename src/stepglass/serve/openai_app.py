@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from stepglass.sample.load import Sampler
 from stepglass.serve.asked import Asked, BadRequest, read_asked
-from stepglass.serve.worker import News, TooBusy, Worker
+from stepglass.serve.worker import News, TextWorker, TooBusy
 
 MAX_BODY_BYTES = 1 << 20
 BODY_TIMEOUT_S = 10.0
@@ -29,7 +29,9 @@ Numbered = tuple[int, News]
 class OpenAIApp:
     """Handles requests. Setting `stopping` ends the streams."""
 
-    def __init__(self, name: str, loaded: Sampler, worker: Worker, stopping: asyncio.Event) -> None:
+    def __init__(
+        self, name: str, loaded: Sampler, worker: TextWorker, stopping: asyncio.Event
+    ) -> None:
         self._name = name
         self._loaded = loaded
         self._worker = worker

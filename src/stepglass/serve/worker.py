@@ -1,6 +1,6 @@
 """Generates the texts of all requests together, in a thread of its own.
 
-    worker = Worker(loaded)
+    worker = TextWorker(loaded)
     ticket = worker.ask(wanted, tell)    # calls `tell` from its thread, for each piece of text
     worker.give_up(ticket)               # nobody is waiting any more
     worker.close()
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stepglass.errors import StepglassError
-from stepglass.sample.completion import Completion, Completions, Reason, Wanted
+from stepglass.sample.completions import Completion, Completions, Reason, Wanted
 from stepglass.sample.load import Sampler
 
 MOST_TOGETHER = 16
@@ -49,7 +49,7 @@ class Ticket:
     is_given_up: bool = False
 
 
-class Worker:
+class TextWorker:
     """The thread that uses the model. Nothing else may."""
 
     def __init__(self, loaded: Sampler) -> None:
