@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         read,
     )
     from stepglass.api.sampling import SampleOptions, TrainedRun, load, sample
-    from stepglass.api.training import Callback, prepare, train
+    from stepglass.api.train_and_prepare import Callback, prepare, train
     from stepglass.errors import StepglassError
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "train",
 ]
 
-MODULES = ("stepglass.api.training", "stepglass.api.sampling", "stepglass.api.reading")
+MODULES = ("stepglass.api.train_and_prepare", "stepglass.api.sampling", "stepglass.api.reading")
 
 
 def __getattr__(name: str) -> object:
