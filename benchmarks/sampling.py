@@ -2,8 +2,8 @@
 
 python benchmarks/sampling.py [--rounds=3] [--tokens=500]
 
-nanoGPT's way is that of its `generate`: for every token the model reads the last `block_size` tokens
-again. All sides choose greedily, and are measured by turns in one process.
+nanoGPT's way is that of its `generate`: for every token the model reads the last `block_size`
+tokens again. All sides choose greedily, and are measured by turns in one process.
 """
 
 import argparse
