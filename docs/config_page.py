@@ -8,6 +8,7 @@ import sys
 from stepglass.advise.command import SETTINGS as ADVISE_SETTINGS
 from stepglass.data.prepare import PREPARE_SETTINGS
 from stepglass.explain.command import SETTINGS as EXPLAIN_SETTINGS
+from stepglass.serve.serve_config import SERVE_SETTINGS
 from stepglass.settings.sample import SAMPLE_SETTINGS
 from stepglass.settings.schema import Settings
 from stepglass.settings.train import TRAIN_SETTINGS
@@ -28,6 +29,7 @@ def page() -> str:
         "stepglass train": TRAIN_SETTINGS,
         "stepglass prepare": PREPARE_SETTINGS,
         "stepglass sample": SAMPLE_SETTINGS,
+        "stepglass serve": SERVE_SETTINGS,
         "stepglass explain": EXPLAIN_SETTINGS,
         "stepglass advise": ADVISE_SETTINGS,
     }

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from stepglass.report.live import LiveEvent
-from stepglass.watch import address, server
-from stepglass.watch.bounded_protocol import BoundedProtocol
-from stepglass.watch.guard import HEADERS, AccessRules
 from stepglass.watch.numbered_runs import NumberedRuns
 from stepglass.watch.page_app import PageApp
+from stepglass.web import address, server
+from stepglass.web.bounded_protocol import BoundedProtocol
+from stepglass.web.guard import HEADERS, AccessRules
 
 ROUTES = [
     "/",

@@ -33,6 +33,10 @@ SAME_MODULE = {
 SAME_FUNCTION = {
     "run",  # in every command.py: carries out the subcommand and returns the exit code
     "start",  # in every logger's module: opens the logger for a run
+    # The commands of the command line, which programs call by the same names.
+    "explain",
+    "prepare",
+    "train",
 }
 
 Sources = dict[str, str]  # a path, relative to its root, and the text

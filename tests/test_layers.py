@@ -15,9 +15,10 @@ ROOT = Path(stepglass.__file__).parent
 
 # A room may import from those before it. The two braces never meet.
 ORDER = (
-    "errors units files process < json_files < settings < measure < run_dir < loggers "
+    "errors units files process < json_files < settings < measure < run_dir < loggers web "
     "< {logs < explain < advise < report < watch} "
-    "| {data < models < hardware < checkpoint < sample < train} < bench sweep < cli < __main__"
+    "| {data < models < hardware < checkpoint < sample < serve train} "
+    "< api bench sweep < cli < __main__"
 )
 READERS, TRAINER = (re.findall(r"\w+", brace) for brace in re.findall(r"{(.*?)}", ORDER))
 LEVEL = {
@@ -124,9 +125,10 @@ def test_a_cycle_is_found(tmp_path):
 
 
 def without_torch() -> list[str]:
-    """All modules up to the readers', those that prepare data, sweeps, and the command line."""
+    """All modules up to the readers', those that prepare data, sweeps, what a notebook calls, and
+    the command line."""
     rooms = {room for room, level in LEVEL.items() if level <= LEVEL["loggers"]}
-    rooms |= {*READERS, "data", "sweep", "cli"}
+    rooms |= {*READERS, "data", "sweep", "api", "cli"}
     names = [name for name in modules() if room_of(name) in rooms]
     return sorted(set(names) - NEED_TORCH)
 

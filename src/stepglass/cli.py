@@ -2,28 +2,23 @@
 
 Heavy modules are imported only when a subcommand needs them, so that `--help` is fast. This is the
 only module that prints errors and turns them into exit codes: 0 means success, 1 means that the run
-failed, 2 means that the input is wrong. It is also the only module that uses both the trainer and
-the code that reads logs: `train` starts the live page, and prints the findings of `explain` at the
-end.
+failed, 2 means that the input is wrong.
 """
 
 import io
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import stepglass
-from stepglass.errors import ConfigError, StepglassError, os_reason
+from stepglass.errors import ConfigError, StepglassError, missing_package, os_reason
 from stepglass.units import one_line, shown
 
 if TYPE_CHECKING:
-    from stepglass.measure.clock import PhaseClock
-    from stepglass.settings.command_line import CommandLine
-    from stepglass.settings.schema import Given, Settings
+    from stepglass.settings.schema import Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
     from stepglass.watch.beside import Beside
@@ -40,6 +35,7 @@ USAGE = {
         ("train [DATASET|TEXT]", "train; nanoGPT's command lines work unchanged"),
         ("resume RUN [--max_iters=N]", "go on with a run that was stopped, or for longer"),
         ("sample RUN [--prompt=TEXT]", "write text with a trained model"),
+        ("serve RUN", "answer OpenAI's clients with a trained model, on 127.0.0.1"),
         ("sweep --key=value,value ...", "train with all combinations of settings, and compare"),
     ),
     "see what happened": (
@@ -64,6 +60,7 @@ COMMANDS = {
     "train": "stepglass.cli",
     "resume": "stepglass.cli",
     "sample": "stepglass.sample.command",
+    "serve": "stepglass.serve.command",
     "sweep": "stepglass.sweep.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
@@ -98,6 +95,11 @@ def main(argv: list[str] | None = None) -> int:
             raise ConfigError(f"unknown command {shown(words[0])}; {other_command(words[0])}")
     except StepglassError as error:
         return _refuse(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
+        return _refuse(str(missing), missing.exit_code)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
@@ -144,9 +146,10 @@ def command_help(name: str, argv: list[str]) -> list[str]:
     from stepglass.settings import help_text  # noqa: PLC0415
 
     if name == "train":
+        from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
         from stepglass.settings.train_help import train_help  # noqa: PLC0415
 
-        return list(train_help(argv, _saved_settings))
+        return list(train_help(argv, saved_settings))
     text, settings = usage_of(name)
     width = help_text.help_width()
     lines = help_text.paragraphs(text, width)
@@ -156,7 +159,7 @@ def command_help(name: str, argv: list[str]) -> list[str]:
 
 
 def usage_of(name: str) -> "tuple[str, Settings | None]":
-    """The usage and the settings of a subcommand. Those of `sample` are found without torch."""
+    """The usage and the settings of a subcommand. They are found without torch."""
     if name == "resume":
         return RESUME_USAGE, None
     if name == "completion":
@@ -167,6 +170,10 @@ def usage_of(name: str) -> "tuple[str, Settings | None]":
         from stepglass.settings import sample  # noqa: PLC0415
 
         return sample.USAGE, sample.SAMPLE_SETTINGS
+    if name == "serve":
+        from stepglass.serve import serve_config  # noqa: PLC0415
+
+        return serve_config.USAGE, serve_config.SERVE_SETTINGS
     command = import_module(COMMANDS[name])
     return command.USAGE, command.SETTINGS
 
@@ -215,15 +222,16 @@ def wants_help(argv: list[str]) -> bool:
 
 def train(argv: list[str]) -> None:
     """Train a model, serve its live page if asked, and print the main findings at the end."""
+    from stepglass.api.train_run import read_settings, train_run  # noqa: PLC0415
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
     clock, console = PhaseClock(), Console()
     with clock.phase("warmup"):
-        cfg, command = _settings_of(argv, console)
+        cfg, command = read_settings(argv, console)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
-        _train(cfg, argv, clock, console, page, command)
+        train_run(cfg, command, argv, clock, console, lambda _: page.announce() if page else None)
 
 
 RESUME_USAGE = """\
@@ -250,59 +258,9 @@ def to_resume(argv: list[str]) -> list[str]:
     return [*named, "--init_from=resume", *argv[is_named:]]
 
 
-def _saved_settings(out_dir: Path) -> "dict[str, Given]":
-    from stepglass.run_dir.saved_settings import saved_settings  # noqa: PLC0415
-
-    return saved_settings(out_dir)
-
-
-def _settings_of(argv: list[str], console: "Console") -> "tuple[TrainConfig, CommandLine]":
-    """The settings of a run, and the command line that they come from."""
-    from stepglass.settings import command_line  # noqa: PLC0415
-
-    command = command_line.read_command_line(argv)
-    recipe = command.value("recipe")
-    if command.wants_recipe_by_device():
-        from stepglass.hardware import choose  # noqa: PLC0415
-
-        kind, _ = choose.pick_type(command.value("device"))
-        recipe = command_line.recipe_by_device(kind, command.value("model"))
-        console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
-    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
-    for unused in command_line.unused_in_files(command, cfg):
-        console.say(f"note: {unused}")
-    return cfg, command
-
-
 def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
     if not cfg.watch:
         return nullcontext()
     from stepglass.watch.beside import Beside  # noqa: PLC0415
 
     return Beside(Path(cfg.out_dir), console.say)
-
-
-def _train(
-    cfg: "TrainConfig",
-    argv: list[str],
-    clock: "PhaseClock",
-    console: "Console",
-    page: "Beside | None",
-    command: "CommandLine",
-) -> None:
-    from stepglass.process import StopRequest  # noqa: PLC0415
-
-    with clock.phase("warmup"):
-        from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
-
-        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
-        from stepglass.explain import ending  # noqa: PLC0415
-        from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
-        from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
-    with StopRequest() as stop:
-        with clock.phase("warmup"):
-            asked = command.free_settings(), command.measures_batch
-            training = set_up(cfg, argv, Surroundings(clock, console, stop, *asked))
-            if page is not None:
-                page.announce()
-        train_to_the_end(training, ending.closing_findings)

@@ -6,6 +6,7 @@
     ├── CheckpointError     a run directory or a checkpoint in it
     ├── DeviceError         a device, a dtype, memory
     ├── LogError            a log without training data
+    ├── MissingPackage      a package that only some commands need
     └── TrainingFailed      exit code 1: the input was correct, but the run failed
 
 A message is one line. It says what is wrong, with the value and the place, what was expected, and
@@ -14,6 +15,8 @@ with its traceback.
 """
 
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class StepglassError(Exception):
@@ -40,6 +43,39 @@ class DeviceError(StepglassError):
 
 class LogError(StepglassError):
     """A log cannot be read, or has no training data."""
+
+
+class MissingPackage(StepglassError):
+    """A package is not installed, because not everybody needs it."""
+
+
+TRAINING_PACKAGES = ("torch", "tokenizers", "safetensors", "jinja2")
+
+
+def missing_package(error: ModuleNotFoundError) -> MissingPackage | None:
+    """What to say if one of the packages for training is missing. None if it is another one, whose
+    absence is a bug.
+
+    >>> str(missing_package(ModuleNotFoundError(name="torch.nn")))
+    'this needs torch, which is not installed; type: pip install stepglass'
+    >>> missing_package(ModuleNotFoundError(name="stepglass.nothing"))
+    """
+    name = (error.name or "").partition(".")[0]
+    if name not in TRAINING_PACKAGES:
+        return None
+    return MissingPackage(f"this needs {name}, which is not installed; type: pip install stepglass")
+
+
+@contextmanager
+def naming_missing_packages() -> Iterator[None]:
+    """Raise MissingPackage instead of ModuleNotFoundError, if a package for training is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
+        raise missing from error
 
 
 class TrainingFailed(StepglassError):

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -30,6 +31,8 @@ class StopRequest:
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
+        if threading.current_thread() is not threading.main_thread():
+            return self  # Python lets only the main thread handle signals
         for number in SIGNALS:
             if number in ALWAYS or signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handle)
@@ -46,6 +49,10 @@ class StopRequest:
 
     def is_set(self) -> bool:
         return self.name is not None
+
+    def request(self, name: str) -> None:
+        """Ask to stop without a signal."""
+        self.name = self.name or name
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:

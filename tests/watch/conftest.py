@@ -12,7 +12,7 @@ from stepglass.watch import event_stream
 def quick_polls(monkeypatch):
     monkeypatch.setattr(event_stream, "POLL_S", 0.01)
     monkeypatch.setattr(event_stream, "GLANCE_S", 0.01)
-    monkeypatch.setattr("stepglass.watch.server.TICK_S", 0.02)
+    monkeypatch.setattr("stepglass.web.server.TICK_S", 0.02)
     monkeypatch.setattr("stepglass.watch.numbered_runs.LEAST_PAUSE_S", 0.0)
     monkeypatch.setattr("stepglass.watch.numbered_runs.PAUSE_SHARE", 0)
 

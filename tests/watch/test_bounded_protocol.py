@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from live_server import Live, assert_dressed, eventually, read_answer
-from stepglass.watch.bounded_protocol import BoundedProtocol
+from stepglass.web.bounded_protocol import BoundedProtocol
 
 
 class Hasty(BoundedProtocol):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from live_server import ROUTES, Live, assert_dressed, eventually, read_answer
-from stepglass.watch.guard import HEADERS, AccessRules, Key
 from stepglass.watch.numbered_runs import NumberedRuns
+from stepglass.web.guard import HEADERS, AccessRules, Key
 
 
 def test_the_policy_is_the_one_that_was_decided_on():

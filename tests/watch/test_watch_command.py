@@ -18,10 +18,11 @@ from helpers import command
 from live_server import ROUTES, Live, eventually, write_run
 from stepglass.cli import main
 from stepglass.errors import ConfigError, LogError
-from stepglass.watch import address, server
 from stepglass.watch import command as watch_command
-from stepglass.watch.command import SETTINGS, WatchConfig, needs_token
-from stepglass.watch.guard import AccessRules
+from stepglass.watch.command import SETTINGS, WatchConfig
+from stepglass.web import address, server
+from stepglass.web.access import needs_token
+from stepglass.web.guard import AccessRules
 
 
 def port_of(sockets: list[socket.socket]) -> int:

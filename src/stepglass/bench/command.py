@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import stepglass
 from stepglass import json_files, units
-from stepglass.bench import throughput, time_to_loss
 from stepglass.errors import ConfigError
 from stepglass.settings.schema import Config, Settings, setting
 
@@ -59,6 +56,10 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
             raise ConfigError(f"unknown benchmark {name!r}; expected {', '.join(HELP)}")
     if not Path(cfg.out).resolve().parent.is_dir():
         raise ConfigError(f"--out={cfg.out}: its folder does not exist")
+    import torch  # noqa: PLC0415 - not needed for --help or errors
+
+    from stepglass.bench import throughput, time_to_loss  # noqa: PLC0415
+
     text = str(Path(cfg.text).resolve()) if cfg.text else ""
     peak = throughput.peak_now()
     say(f"matmul peak: {units.flops_rate(peak)}, {torch.get_num_threads()} threads")

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import tokenizers
 
 from stepglass.data import archives
 from stepglass.errors import DataError
@@ -158,6 +157,9 @@ class BpeTokenizer:
 
     def __init__(self, kind: Kind, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         self._kind = kind
+        # Imported here: characters are had without this package.
+        import tokenizers  # noqa: PLC0415
+
         self._vocab, self._merges = vocab, merges
         self._tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocab, merges=merges))
         self._tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -210,6 +212,8 @@ def last_safe_cut(text: str) -> int:
 
 def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:
     """Learn a BPE vocabulary from texts. Id 0 is end-of-text, ids 1 to 256 are the bytes."""
+    import tokenizers  # noqa: PLC0415
+
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
@@ -275,7 +279,7 @@ def from_json(data: Any, place: str) -> Tokenizer:
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
             )
         raise ValueError(f"unknown kind {shown(data['kind'])}")
-    except DataError:
+    except (DataError, ModuleNotFoundError):
         raise
     except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(

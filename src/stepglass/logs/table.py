@@ -120,6 +120,11 @@ class Table:
         self._flush()
         return self._num_times
 
+    @staticmethod
+    def capacity() -> int:
+        """The largest number of rows to keep."""
+        return CAPACITY
+
     @property
     def num_kept(self) -> int:
         """The number of rows that `column` returns."""
@@ -195,8 +200,8 @@ class Table:
         self._size += len(rows)
         if len(self._blocks) > MOST_BLOCKS:
             self._join()
-        while self._size > CAPACITY:
-            self._thin(CAPACITY)
+        while self._size > self.capacity():
+            self._thin(self.capacity())
 
     def _join(self) -> None:
         """Join all blocks into one: the many small blocks of a followed log waste memory."""

@@ -56,6 +56,7 @@ class RunLogWriter:
         self._writing = threading.Lock()  # held during a write, to keep the records in order
         self._closing = threading.Event()
         self._followers: list[Callable[[list[RunRecord]], None]] = []
+        self.on_write: Callable[[RunRecord], None] | None = None  # called by the trainer's thread
         self.failure: str | None = None  # the last error
         self._is_torn = False
         self._start: bytes | None = None  # the line of the start record, which has the run's id
@@ -67,6 +68,8 @@ class RunLogWriter:
         """Queue a record. Its contents must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
+        if self.on_write is not None:
+            self.on_write(record)
 
     def follow(self, take: Callable[[list[RunRecord]], None]) -> None:
         """Call `take` with all records from now on, even with those that cannot be written to disk.

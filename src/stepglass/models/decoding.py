@@ -17,6 +17,8 @@ from torch.nn import functional as F
 from stepglass.errors import CheckpointError
 from stepglass.models.model import Model
 
+BELOW_ONE = 1 - 2**-50  # so that a product with it is never rounded up
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -65,21 +67,32 @@ def generate(
 
 
 def pick_token(scores: Tensor, draw: Draw, generator: torch.Generator) -> int:
-    """Choose a token from the scores of all tokens."""
+    """Choose a token from the scores (V) of all tokens."""
+    return pick_tokens(scores.unsqueeze(0), draw, [generator])[0]
+
+
+def pick_tokens(scores: Tensor, draw: Draw, generators: list[torch.Generator]) -> list[int]:
+    """Choose a token from each row of scores (B, V), by a random generator of its own. The seed of
+    `draw` is not used."""
     if math.isnan(float(scores.max())):
         raise CheckpointError("the model's weights are not numbers: it cannot be sampled from")
     if draw.temperature == 0:
-        return int(scores.argmax())
+        return list(map(int, scores.argmax(dim=-1).tolist()))
     scores = keep_top_k(scores.double(), draw.top_k)  # double: no overflow at any temperature
-    scores = keep_top_p((scores - scores.max()) / draw.temperature, draw.top_p)
-    return int(torch.multinomial(F.softmax(scores, dim=-1), 1, generator=generator))
+    scores = (scores - scores.amax(dim=-1, keepdim=True)) / draw.temperature
+    limits = F.softmax(keep_top_p(scores, draw.top_p), dim=-1).cumsum(dim=-1)
+    # One random number per row, and no torch.multinomial, whose checks take longer than all of
+    # this. A token without probability is never chosen: its limit is not above that before it.
+    numbers = [torch.rand((), generator=one, dtype=torch.float64) for one in generators]
+    chosen = (torch.stack(numbers) * BELOW_ONE).unsqueeze(-1) * limits[:, -1:]
+    return list(map(int, torch.searchsorted(limits, chosen, right=True).flatten().tolist()))
 
 
 def keep_top_k(scores: Tensor, top_k: int) -> Tensor:
-    """Exclude all but the `top_k` highest scores; 0 keeps all."""
-    if not 0 < top_k < scores.numel():
+    """Exclude all but the `top_k` highest scores of the last dimension; 0 keeps all."""
+    if not 0 < top_k < scores.size(-1):
         return scores
-    lowest = torch.topk(scores, top_k).values[-1]
+    lowest = torch.topk(scores, top_k).values[..., -1:]
     return scores.masked_fill(scores < lowest, -torch.inf)
 
 
@@ -91,5 +104,5 @@ def keep_top_p(scores: Tensor, top_p: float) -> Tensor:
     probabilities = F.softmax(ordered, dim=-1)
     before = probabilities.cumsum(dim=-1) - probabilities  # the likeliest token always stays
     return scores.masked_fill(
-        torch.empty_like(before, dtype=torch.bool).scatter(0, order, before >= top_p), -torch.inf
+        torch.empty_like(before, dtype=torch.bool).scatter(-1, order, before >= top_p), -torch.inf
     )

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from stepglass.measure.shapes import GPTConfig
 from stepglass.models.cpu_ops import attention
-from stepglass.models.kv_cache import KVCache
+from stepglass.models.kv_cache import KVCache, SlotCache
 from stepglass.models.model import Model
 
 
@@ -135,18 +135,19 @@ class GPT(Model):
         C = self.config.n_embd
         return {"q": C, "k": C, "v": C} if name.endswith("c_attn.weight") else {}
 
-    def token_decoder(self, cache: KVCache) -> "GPT2TokenDecoder":
+    def token_decoder(self, cache: KVCache | SlotCache) -> "GPT2TokenDecoder":
         return GPT2TokenDecoder(self, cache)
 
 
 class GPT2TokenDecoder:
-    """Computes one token at a time, with the same results as `GPT.next_logits` in half the time.
+    """Computes one token of each sequence, with the same results as `GPT.next_logits` in half the
+    time.
 
     In a small model, calling a module takes Python longer than the arithmetic of one token. So this
     class calls no modules and looks up all weights in advance. A test compares the results.
     """
 
-    def __init__(self, model: GPT, cache: KVCache) -> None:
+    def __init__(self, model: GPT, cache: KVCache | SlotCache) -> None:
         parts = model.transformer
         self._cache = cache
         self._embeddings = (parts.wte.weight, parts.wpe.weight)
@@ -156,18 +157,19 @@ class GPT2TokenDecoder:
             for b in (block for block in parts.h if isinstance(block, GPT2Block))
         ]
         self._final_norm = (parts.ln_f.weight, parts.ln_f.bias)
-        self._qkv_shape = (3, 1, model.config.n_head, 1, model.config.head_dim)
+        self._qkv_shape = (-1, 3, model.config.n_head, 1, model.config.head_dim)
         self._width = (model.config.n_embd,)
 
-    def __call__(self, token: int) -> Tensor:
-        """Read one token and return the logits (1, V) of the next."""
+    def __call__(self, tokens: int | Tensor) -> Tensor:
+        """Read one token of each of B sequences, and return the logits (B, V) of the next ones."""
         wte, wpe = self._embeddings
-        x = (wte[token] + wpe[self._cache.length]).view(1, -1)  # (1, C)
+        x = (wte[tokens] + wpe[self._cache.positions]).view(-1, *self._width)  # (B, C)
         for layer, (ln_1, qkv, proj, ln_2, fc, proj_2) in enumerate(self._layers):
             h = F.linear(torch.layer_norm(x, self._width, *ln_1), *qkv)
-            q, k, v = h.view(self._qkv_shape).unbind()
-            y = F.scaled_dot_product_attention(q, *self._cache.update(layer, k, v))
-            x = x + F.linear(y.reshape(1, -1), *proj)
+            q, k, v = h.view(self._qkv_shape).unbind(1)
+            k, v = self._cache.update(layer, k, v)
+            y = F.scaled_dot_product_attention(q, k, v, self._cache.mask)
+            x = x + F.linear(y.reshape(x.shape), *proj)
             h = F.gelu(F.linear(torch.layer_norm(x, self._width, *ln_2), *fc))
             x = x + F.linear(h, *proj_2)
         self._cache.advance(1)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from stepglass.measure.shapes import Shape
 from stepglass.models.chunked_loss import mean_loss, token_losses
-from stepglass.models.kv_cache import KVCache
+from stepglass.models.kv_cache import KVCache, SlotCache
 
 
 class Model(nn.Module, ABC):
@@ -45,8 +45,9 @@ class Model(nn.Module, ABC):
         parameters that are not joined."""
 
     @abstractmethod
-    def token_decoder(self, cache: KVCache) -> Callable[[int], Tensor]:
-        """A function that reads one token and returns the logits (1, V) of the next."""
+    def token_decoder(self, cache: KVCache | SlotCache) -> Callable[[int | Tensor], Tensor]:
+        """A function that reads one token of each sequence in the cache, and returns the logits
+        (B, V) of the tokens that follow."""
 
     def new_cache(self, dtype: torch.dtype, max_tokens: int) -> KVCache:
         """An empty cache for one sequence of this model."""
@@ -55,6 +56,17 @@ class Model(nn.Module, ABC):
             num_heads=self.config.kv_heads,
             head_dim=self.config.head_dim,
             max_tokens=max_tokens,
+            device=self.lm_head.weight.device,
+            dtype=dtype,
+        )
+
+    def new_slots(self, dtype: torch.dtype) -> SlotCache:
+        """A cache without sequences yet, for several sequences of this model."""
+        return SlotCache(
+            num_layers=self.config.n_layer,
+            num_heads=self.config.kv_heads,
+            head_dim=self.config.head_dim,
+            max_tokens=self.config.block_size,
             device=self.lm_head.weight.device,
             dtype=dtype,
         )

@@ -27,7 +27,7 @@ from stepglass.models.cpu_ops import (
     swiglu,
 )
 from stepglass.models.gpt2 import drop
-from stepglass.models.kv_cache import KVCache
+from stepglass.models.kv_cache import KVCache, SlotCache
 from stepglass.models.model import Model
 
 
@@ -158,37 +158,36 @@ class Modern(Model):
             return {"gate_proj": self.config.inner, "up_proj": self.config.inner}
         return {}
 
-    def token_decoder(self, cache: KVCache) -> "ModernTokenDecoder":
+    def token_decoder(self, cache: KVCache | SlotCache) -> "ModernTokenDecoder":
         return ModernTokenDecoder(self, cache)
 
 
 class ModernTokenDecoder:
-    """Computes one token at a time, with the same results as `Modern.next_logits` in half the time.
-    See GPT2TokenDecoder in gpt2.py.
+    """Computes one token of each sequence, with the same results as `Modern.next_logits` in half
+    the time. See GPT2TokenDecoder in gpt2.py.
     """
 
-    def __init__(self, model: Modern, cache: KVCache) -> None:
+    def __init__(self, model: Modern, cache: KVCache | SlotCache) -> None:
         self._model = model
         self._cache = cache
         self._layers = [block for block in model.layers if isinstance(block, ModernBlock)]
         self._qk_weights = [block.self_attn.qk_weight() for block in self._layers]
 
-    def __call__(self, token: int) -> Tensor:
-        """Read one token and return the logits (1, V) of the next."""
+    def __call__(self, tokens: int | Tensor) -> Tensor:
+        """Read one token of each of B sequences, and return the logits (B, V) of the next ones."""
         model, cache, config = self._model, self._cache, self._model.config
         H, G, D = config.n_head, config.kv_heads, config.head_dim
-        cos, sin = model.cos[cache.length], model.sin[cache.length]  # (1, D)
-        x = model.embed_tokens.weight[token].view(1, -1)  # (1, C)
+        cos, sin = model.cos[cache.positions], model.sin[cache.positions]  # (1, D) or (B, 1, D)
+        x = model.embed_tokens.weight[tokens].view(-1, config.n_embd)  # (B, C)
         for layer, (block, weight) in enumerate(zip(self._layers, self._qk_weights, strict=True)):
             attn, mlp = block.self_attn, block.mlp
             h = F.linear(plain_rms_norm(x, block.input_layernorm.weight), attn.qkv_proj.weight)
-            h = h.view(H + 2 * G, D)
-            qk = plain_rms_norm(h[: H + G], None) * weight
-            qk = torch.addcmul(qk * cos, qk.roll(D // 2, -1), sin).view(1, H + G, 1, D)
-            v = h[H + G :].view(1, G, 1, D)
-            k, v = cache.update(layer, qk[:, H:], v)
-            y = F.scaled_dot_product_attention(qk[:, :H], k, v, enable_gqa=G != H)
-            x = x + F.linear(y.reshape(1, -1), attn.o_proj.weight)
+            h = h.view(-1, H + 2 * G, D)
+            qk = plain_rms_norm(h[:, : H + G], None) * weight
+            qk = torch.addcmul(qk * cos, qk.roll(D // 2, -1), sin).unsqueeze(2)
+            k, v = cache.update(layer, qk[:, H:], h[:, H + G :].unsqueeze(2))
+            y = F.scaled_dot_product_attention(qk[:, :H], k, v, cache.mask, enable_gqa=G != H)
+            x = x + F.linear(y.reshape(x.size(0), -1), attn.o_proj.weight)
             h = plain_rms_norm(x, block.post_attention_layernorm.weight)
             x = x + F.linear(
                 plain_swiglu(F.linear(h, mlp.gate_up_proj.weight)), mlp.down_proj.weight

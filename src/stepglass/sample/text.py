@@ -19,6 +19,14 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
         prompt = sources.whole_text(source)
     if any(0xD800 <= ord(char) < 0xE000 for char in prompt):
         raise DataError("--prompt expects text, found bytes that are not UTF-8")
+    ids = encode_text(prompt, tokenizer)
+    if not ids:
+        raise DataError("--prompt expects at least one character, found none")
+    return ids
+
+
+def encode_text(prompt: str, tokenizer: Tokenizer) -> list[int]:
+    """The ids of a text, which may contain end-of-text marks."""
     ids: list[int] = []
     for index, part in enumerate(
         prompt.split(END_OF_TEXT) if tokenizer.end_of_text is not None else [prompt]
@@ -26,8 +34,6 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
         if index and tokenizer.end_of_text is not None:
             ids.append(tokenizer.end_of_text)
         ids += tokenizer.encode(part).tolist()
-    if not ids:
-        raise DataError("--prompt expects at least one character, found none")
     return ids
 
 

@@ -12,7 +12,6 @@ OTHER_COMMANDS = {
     "plot": "report",
     "html": "report",
     "dashboard": "watch",
-    "serve": "watch",
     "ls": "runs",
     "list": "runs",
     "benchmark": "bench",

@@ -1,5 +1,6 @@
 """The settings of `stepglass sample`."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,16 @@ class SampleConfig(Config):
         above=0,
         maximum=1,
     )
+    stop: str = setting("", 'end a text before this; several: a JSON list such as ["A:","B:"]')
+    interactive: bool = setting(
+        False, "read prompts as you type; a model with a chat template answers them"
+    )
+    prompts: str = setting(
+        "",
+        "a file with a prompt per line (.jsonl: a JSON text or object); writes JSONL",
+        is_path=True,
+    )
+    out: str = setting("-", "with --prompts: the file to write; -: standard output", is_path=True)
     seed: int = setting(1337, "same seed, same text", minimum=0, maximum=2**63 - 1)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
     init_from: Literal["resume"] = setting("resume", "taken from nanoGPT's command lines")
@@ -41,6 +52,27 @@ class SampleConfig(Config):
     def check(self) -> None:
         if self.start and self.prompt != "\n":
             raise ConfigError("--prompt and --start mean the same; keep one")
+        if self.interactive and self.prompts:
+            raise ConfigError("--interactive and --prompts do not go together: leave one out")
+        self.stop_strings()
+
+    def stop_strings(self) -> tuple[str, ...]:
+        """The texts before which a sample ends.
+
+        >>> SampleConfig(stop="END").stop_strings()
+        ('END',)
+        >>> SampleConfig(stop='["A:", "B:"]').stop_strings()
+        ('A:', 'B:')
+        """
+        if not self.stop.startswith("["):
+            return (self.stop,) if self.stop else ()
+        try:
+            texts = json.loads(self.stop)
+        except ValueError:
+            return (self.stop,)
+        if not all(isinstance(text, str) for text in texts):
+            raise ConfigError(f"--stop expects a text or a JSON list of texts, found {self.stop}")
+        return tuple(texts)
 
 
 USAGE = """\

@@ -2,53 +2,30 @@
 
 import asyncio
 import os
-import sys
 import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from stepglass.errors import ConfigError, LogError
 from stepglass.process import StopRequest
 from stepglass.run_dir import checkpoints
-from stepglass.settings.schema import Config, Settings, setting
+from stepglass.settings.schema import Settings, setting
 from stepglass.units import printable
-from stepglass.watch import address
-
-try:
-    import pwd
-except ImportError:
-    pwd = None  # type: ignore[assignment]
+from stepglass.web import address
+from stepglass.web.access import ListenConfig, needs_token, warn_of_network
 
 NICENESS = 10  # training comes first
-FIRST_PERSON = 500 if sys.platform == "darwin" else 1000  # the lowest uid of a person
-NO_SHELLS = ("nologin", "false", "sync", "halt", "shutdown")
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchConfig(Config):
+class WatchConfig(ListenConfig):
     """Settings of `watch`."""
 
-    port: int | Literal["auto"] = setting(
-        "auto", "the port; auto: the first free one from 8770", minimum=0, maximum=65535
-    )
-    host: str = setting(
-        "127.0.0.1", "where to listen; other than this machine alone: only with a token"
-    )
-    token: Literal["auto"] | bool = setting(
-        "auto", "ask for a secret, which is in the address; auto: if somebody else could call"
-    )
     open: bool = setting(False, "open the page in a browser")
-
-    def check(self) -> None:
-        if self.token is False and not address.is_loopback(self.host):
-            raise ConfigError(
-                f"--token=False: others can reach --host={self.host}; leave one of the two out"
-            )
 
 
 USAGE = "usage: stepglass watch [RUN|DIR] [--key=value ...]\n"
@@ -104,10 +81,10 @@ def serve_page(
     """Open the sockets, report the address, and serve until `should_stop` returns true."""
     from stepglass.report import page  # noqa: PLC0415 - not needed for --help or errors
     from stepglass.report.live import LiveRun  # noqa: PLC0415
-    from stepglass.watch import server  # noqa: PLC0415
-    from stepglass.watch.guard import AccessRules, Key  # noqa: PLC0415
     from stepglass.watch.numbered_runs import NumberedRuns  # noqa: PLC0415
     from stepglass.watch.page_app import PageApp  # noqa: PLC0415
+    from stepglass.web import server  # noqa: PLC0415
+    from stepglass.web.guard import AccessRules, Key  # noqa: PLC0415
 
     sockets = address.listen(cfg.host, cfg.port)
     try:
@@ -117,11 +94,7 @@ def serve_page(
         stopping = asyncio.Event()
         runs = NumberedRuns(folder, is_run)
         app = PageApp(runs, page.live_page(), page.assets(), LiveRun, stopping).starlette()
-        if not address.is_loopback(cfg.host):
-            say(
-                f"warning: --host={printable(cfg.host)} is open to other machines, and what they "
-                f"see is not encrypted; safer: ssh -L {port}:127.0.0.1:{port} this machine"
-            )
+        warn_of_network(cfg.host, port, say)
         tell(address.url(cfg.host, port, key.token if key else None))
         if cfg.open:
             open_browser(address.url(cfg.host, port, key.once() if key else None), say)
@@ -139,27 +112,3 @@ def open_browser(url: str, say: Say) -> None:
             say("note: no browser was found; open the address above")
 
     threading.Thread(target=run, daemon=True).start()
-
-
-def needs_token(cfg: WatchConfig) -> bool:
-    if cfg.token == "auto":
-        return not address.is_loopback(cfg.host) or has_other_people()
-    return cfg.token
-
-
-def has_other_people() -> bool:
-    """Could somebody else log in to this machine? True if that cannot be known. Root and one other
-    account count as one person."""
-    if pwd is None:
-        return True
-    accounts = pwd.getpwall()
-    mine = os.getuid()
-    if mine not in {account.pw_uid for account in accounts}:
-        return True  # a directory service manages the accounts and does not list them
-    people = {account.pw_uid for account in accounts if is_person(account)}
-    return len(people if mine == 0 else people | {mine}) > 1
-
-
-def is_person(account: "pwd.struct_passwd") -> bool:
-    has_shell = Path(account.pw_shell or "/bin/sh").name not in NO_SHELLS
-    return account.pw_uid >= FIRST_PERSON and has_shell and Path(account.pw_dir).is_dir()

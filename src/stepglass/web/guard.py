@@ -1,11 +1,11 @@
-"""Access control of the live page. It checks every request before anything else.
+"""Access control of our servers. It checks every request before anything else.
 
 A web site can make its visitor's browser send requests to 127.0.0.1, and can point its own domain
 name at that address (DNS rebinding). Other people may also have accounts on this machine. So the
-guard accepts only our own names as Host, only GET and HEAD, no requests from scripts of other
-sites, and only URL paths of a known form (none is a file path). It requires a secret token if
-somebody else could connect. Every response, including errors, tells the browser to run only our own
-script.
+guard accepts only our own names as Host, only the methods it is told (for a page: GET and HEAD), no
+requests from scripts of other sites, and only URL paths of a known form (none is a file path). It
+requires a secret token if somebody else could connect. Every response, including errors, tells the
+browser to run only our own script.
 
 Starlette's TrustedHostMiddleware is not used: it answers 400 and takes part of [::1] for a port.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepglass.watch.address import LOCAL_NAMES
+from stepglass.web.address import LOCAL_NAMES
 
 HEADERS = {
     "content-security-policy": (
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Key:
-    """The secret that gives access to the page while the server runs."""
+    """The secret that gives access to the server while it runs."""
 
     def __init__(self, port: int) -> None:
         # Browsers send a cookie to all ports of a host, so each server needs its own name.
@@ -74,6 +74,7 @@ class AccessRules:
     hosts: frozenset[str] = LOCAL_NAMES
     allows_own_address: bool = False  # accept the IP address of this machine as Host
     key: Key | None = None
+    methods: tuple[str, ...] = ("GET", "HEAD")
 
 
 class Guard:
@@ -99,24 +100,28 @@ class Guard:
             answer = self._refusal(scope) or self._app
             await answer(scope, receive, send_with_headers)
         except Exception:
-            logger.exception("the live page has a bug")  # uvicorn's own log is off
+            logger.exception("the server has a bug")  # uvicorn's own log is off
             raise
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The response to a request that must be refused, or None if it may pass."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         if not self._is_own_host(_values(headers, b"host"), scope):
-            return _text(403, "this page answers only at the address that `stepglass` printed")
-        if scope["method"] not in ("GET", "HEAD"):
-            answer = _text(405, "this page is only for looking: GET and HEAD")
-            answer.headers["allow"] = "GET, HEAD"
+            return _text(403, "this server answers only at the address that `stepglass` printed")
+        if scope["method"] not in self._rules.methods:
+            allowed = ", ".join(self._rules.methods)
+            answer = _text(405, f"this server answers only {allowed}")
+            answer.headers["allow"] = allowed
             return answer
         if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET_BYTES:
             return _text(414, "this address is too long")
         if sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES:
             return _text(431, "these headers are too long")
         if _is_by_another_site(headers):
-            return _text(403, "this page is not for other sites")
+            return _text(403, "this server is not for other sites")
+        if scope["method"] == "POST" and not _is_json(headers):
+            # A site can make a browser send a form or a plain text without asking us first.
+            return _text(415, "expected Content-Type: application/json")
         if not _PATH.fullmatch(scope["raw_path"]):
             return _text(404, "there is nothing here")
         return self._check_key(scope, headers) if self._rules.key else None
@@ -135,6 +140,8 @@ class Guard:
     def _check_key(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> Response | None:
         key = self._rules.key
         assert key is not None
+        if any(key.is_token(token) for token in _bearers(headers)):
+            return None
         given = _parts(scope["query_string"], b"&", b"token")
         if any(key.opens(token) for token in given):
             # Redirect to a URL without the secret, because people copy and bookmark URLs.
@@ -144,7 +151,7 @@ class Guard:
         cookies = b";".join(_values(headers, b"cookie"))
         if any(key.is_token(token) for token in _parts(cookies, b";", key.cookie.encode())):
             return None
-        what = "this token is of another server" if given else "this page needs its token"
+        what = "this token is of another server" if given else "this server needs its token"
         return _text(403, f"{what}: open the whole address that `stepglass` printed")
 
 
@@ -164,6 +171,17 @@ def _parts(text: bytes, separator: bytes, name: bytes) -> list[bytes]:
     """
     pairs = [part.strip().partition(b"=") for part in text.split(separator)]
     return [value for key, _, value in pairs if key == name]
+
+
+def _bearers(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
+    """The tokens in a program's `Authorization: Bearer ...`."""
+    found = (value.partition(b" ") for value in _values(headers, b"authorization"))
+    return [token.strip() for scheme, _, token in found if scheme.lower() == b"bearer"]
+
+
+def _is_json(headers: list[tuple[bytes, bytes]]) -> bool:
+    kinds = _values(headers, b"content-type")
+    return len(kinds) == 1 and kinds[0].partition(b";")[0].strip().lower() == b"application/json"
 
 
 def _is_by_another_site(headers: list[tuple[bytes, bytes]]) -> bool:

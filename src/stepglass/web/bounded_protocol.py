@@ -12,7 +12,7 @@ from http import HTTPStatus
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from stepglass.watch.guard import HEADERS
+from stepglass.web.guard import HEADERS
 
 
 class BoundedProtocol(H11Protocol):

@@ -1,4 +1,4 @@
-"""The address of the live page: a host, and a free port."""
+"""The address of a server: a host, and a free port."""
 
 import errno
 import ipaddress

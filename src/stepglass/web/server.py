@@ -1,4 +1,4 @@
-"""The live page's server: uvicorn, with the guard in front of the app.
+"""A server: uvicorn, with the guard in front of the app.
 
 app = PageApp(runs, page, assets, LiveRun, stopping).starlette()
 answer_calls(app, rules, sockets, stopping, should_stop)
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
-from stepglass.watch.bounded_protocol import BoundedProtocol
-from stepglass.watch.guard import AccessRules, Guard
+from stepglass.web.bounded_protocol import BoundedProtocol
+from stepglass.web.guard import AccessRules, Guard
 
 TICK_S = 0.5
 GRACE_S = 2  # at the end, streams get this long to send their last events
@@ -47,7 +47,7 @@ class _Server(uvicorn.Server):
 
 
 def answer_calls(
-    page_app: ASGIApp,
+    app: ASGIApp,
     rules: AccessRules,
     sockets: list[socket.socket],
     stopping: asyncio.Event,
@@ -56,7 +56,7 @@ def answer_calls(
 ) -> None:
     """Serve until `should_stop` returns true (called twice per second). Closes the sockets."""
     config = uvicorn.Config(
-        Guard(page_app, rules),
+        Guard(app, rules),
         loop="asyncio",
         http=protocol,
         ws="none",  # an upgraded connection would bypass the guard

@@ -1,0 +1,1 @@
+"""Answers requests for text over HTTP, as OpenAI's clients make them."""

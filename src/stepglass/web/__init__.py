@@ -1,0 +1,1 @@
+"""HTTP on this machine: the address, who may call, and limits. Used by `watch` and `serve`."""
