@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stepglass.settings.schema import Given, Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
+    from stepglass.train.engines.group import Group
     from stepglass.watch.beside import Beside
 
 INTRO = """\
@@ -92,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
         elif words[0] in ("--version", "-V", "-v"):
             print(f"stepglass {stepglass.__version__}")
         elif words[0] in COMMANDS:
-            run_command(words[0], words[1:])
+            return run_command(words[0], words[1:])
         else:
             raise ConfigError(f"unknown command {shown(words[0])}; {other_command(words[0])}")
     except StepglassError as error:
@@ -110,18 +111,19 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def run_command(name: str, argv: list[str]) -> None:
-    """Run a subcommand, or print how it is used."""
+def run_command(name: str, argv: list[str]) -> int:
+    """Run a subcommand, or print how it is used. Returns an exit code."""
     if wants_help(argv):
         print("\n".join(command_help(name, [word for word in argv if word not in HELP])))
     elif name == "train":
-        train(argv)
+        return train(argv)
     elif name == "resume":
-        train(to_resume(argv))
+        return train(to_resume(argv))
     elif name == "completion":
         print(completion(argv), end="")
     else:
         import_module(COMMANDS[name]).run(argv, say)
+    return 0
 
 
 # -- help ---------------------------------------------------------------------------------------
@@ -212,17 +214,32 @@ def wants_help(argv: list[str]) -> bool:
 # -- train --------------------------------------------------------------------------------------
 
 
-def train(argv: list[str]) -> None:
-    """Train a model, serve its live page if asked, and print the main findings at the end."""
+def train(argv: list[str]) -> int:
+    """Train a model, serve its live page if asked, and print the main findings at the end. Returns
+    an exit code."""
+    from stepglass.hardware.ranks import this_rank  # noqa: PLC0415
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
-    clock, console = PhaseClock(), Console()
+    clock, console, here = PhaseClock(), Console(), this_rank()
+    if not here.leads:
+        from stepglass.train.following import follow  # noqa: PLC0415
+
+        return follow(argv)
+    if here.restarts:
+        argv = _to_go_on(argv, console)
     with clock.phase("warmup"):
-        cfg, free = _settings_of(argv, console)
+        cfg, free, notes = _settings_of(argv)
+    if cfg.nproc > 1 and not here.is_one_of_several:
+        from stepglass.train.launch import launch  # noqa: PLC0415
+
+        return launch(cfg, argv)
+    for note in notes:
+        console.say(note)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
         _train(cfg, argv, clock, console, page, free)
+    return 0
 
 
 RESUME_USAGE = """\
@@ -255,22 +272,38 @@ def _saved_settings(out_dir: Path) -> "dict[str, Given]":
     return saved_settings(out_dir)
 
 
-def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", frozenset[str]]:
-    """The settings of a run, and the names of those that nobody chose."""
+def _to_go_on(argv: list[str], console: "Console") -> list[str]:
+    """The command line after torchrun has started all processes again: go on from the newest
+    checkpoint, if there is one."""
+    from stepglass.run_dir import checkpoints  # noqa: PLC0415
+    from stepglass.settings import command_line  # noqa: PLC0415
+
+    out_dir = Path(command_line.read_command_line(argv).value("out_dir"))
+    console.say("note: a process was lost, and all were started again")
+    if not checkpoints.committed(out_dir):
+        return argv
+    return [
+        *(word for word in argv if not word.startswith("--init_from")),
+        "--init_from=resume",
+    ]
+
+
+def _settings_of(argv: list[str]) -> tuple["TrainConfig", frozenset[str], list[str]]:
+    """The settings of a run, the names of those that nobody chose, and notes to print."""
     from stepglass.settings import command_line  # noqa: PLC0415
 
     command = command_line.read_command_line(argv)
     recipe = command.value("recipe")
+    notes = []
     if command.wants_recipe_by_device():
         from stepglass.hardware import choose  # noqa: PLC0415
 
         kind, _ = choose.pick_type(command.value("device"))
         recipe = command_line.recipe_by_device(kind, command.value("model"))
-        console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
+        notes.append(f"recipe: {recipe}: no other was named, and the device is {kind}")
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
-    for unused in command_line.unused_in_files(command, cfg):
-        console.say(f"note: {unused}")
-    return cfg, command.free_settings()
+    notes += [f"note: {unused}" for unused in command_line.unused_in_files(command, cfg)]
+    return cfg, command.free_settings(), notes
 
 
 def _page_beside(cfg: "TrainConfig", console: "Console") -> "AbstractContextManager[Beside | None]":
@@ -292,15 +325,31 @@ def _train(
     from stepglass.process import StopRequest  # noqa: PLC0415
 
     with clock.phase("warmup"):
+        group = _group_of(cfg)
         from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
         cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
         from stepglass.explain import ending  # noqa: PLC0415
+        from stepglass.train.building import Surroundings  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
-        from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
+        from stepglass.train.setup import set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
-            training = set_up(cfg, argv, Surroundings(clock, console, stop, free))
+            training = set_up(cfg, argv, Surroundings(clock, console, stop, free, group))
             if page is not None:
                 page.announce()
         train_to_the_end(training, ending.closing_findings)
+
+
+def _group_of(cfg: "TrainConfig") -> "Group | None":
+    """The other processes of the run, if torchrun has started several."""
+    from stepglass.hardware.ranks import this_rank  # noqa: PLC0415
+
+    here = this_rank()
+    if not here.is_one_of_several:
+        return None
+    from stepglass.process import end_with_parent  # noqa: PLC0415
+    from stepglass.train.engines.group import Group  # noqa: PLC0415
+
+    end_with_parent()
+    return Group.connect(here, cfg.rank_timeout)

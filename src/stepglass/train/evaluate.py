@@ -15,6 +15,7 @@ from stepglass.data.dataset import Dataset, as_tensors
 from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure.event_details import SampleEvent
 from stepglass.measure.records import EvalRecord
 from stepglass.measure.shapes import Shape
@@ -48,7 +49,8 @@ def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device
     all_of_val = len(data.val) if cfg.target_val_loss else count
     train = data.eval_windows(data.train, cfg.seed, count, cfg.block_size)
     val = data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size)
-    rows = rows_at_once(max(len(train), len(val), 1), cfg, shape, device)
+    most = max(len(train), len(val), 1)
+    rows = min(most, this_rank().of * rows_at_once(most, cfg, shape, device))
     return Windows(data, train, val, cfg.block_size, rows)
 
 

@@ -24,15 +24,15 @@ def measure_update_ms(run: Run) -> float:
     One is enough if it shows that the run is short. The gradients are discarded, and the weights do
     not change."""
     cfg, engine = run.cfg, run.engine
-    batch = micro_batches(run.data, cfg, 0)[:1]
+    batches = micro_batches(run.data, cfg, 0)
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
     while tries < LEAST_TRIES or time.perf_counter() - began < LEAST_S:
-        backward_s = min(backward_s, _seconds(run, lambda: engine.backward(batch, 0)))
+        backward_s = min(backward_s, _seconds(run, lambda: engine.backward(batches[:1], 0)))
         engine.discard_gradients()
         update_s = min(update_s, _seconds(run, lambda: rehearse_update(run)))
         tries += 1
-        update_ms = 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
+        update_ms = 1000 * (len(batches) * backward_s + update_s)
         if run.stop.is_set() or (cfg.max_iters - run.first_step) * update_ms < SHORT_MS:
             break
     return update_ms
