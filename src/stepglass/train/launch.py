@@ -27,7 +27,7 @@ END_WITHIN_S = 120
 
 def launch(cfg: TrainConfig, argv: list[str]) -> int:
     """Run `stepglass train` in `nproc` processes, and return an exit code."""
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    logging.disable(logging.ERROR)  # torchrun's own lines: this process and rank 0 say more
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // cfg.nproc)))
     config = LaunchConfig(
         min_nodes=1,

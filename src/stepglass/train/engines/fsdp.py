@@ -88,12 +88,14 @@ class FsdpShare(Engine):
         return norm
 
     def _clip(self, grad_clip: float) -> Tensor:
-        """Scale the gradients as torch's `clip_grad_norm_` does. The norm is summed up over all
-        processes, in another order than in one process: its last digits may differ."""
+        """Scale the gradients as torch's `clip_grad_norm_` does. The squares of a parameter are
+        summed up in another order than in one process, so the last digit may differ. In double
+        precision it differs less often."""
         gradients = [p.grad for p in self._own.values() if p.grad is not None]
-        squares = torch.stack([torch.linalg.vector_norm(g).square() for g in gradients]).sum()
+        norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
+        squares = torch.stack(norms).square()
         dist.all_reduce(squares)
-        norm = squares.sqrt()
+        norm = torch.linalg.vector_norm(squares.sqrt().float())
         torch._foreach_mul_(gradients, (grad_clip / (norm + 1e-6)).clamp(max=1.0))
         return norm
 
