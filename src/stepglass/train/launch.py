@@ -19,6 +19,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from stepglass.errors import TrainingFailed
 from stepglass.measure import run_log
 from stepglass.measure.records import GOOD_ENDINGS
+from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 
 # How long the processes have to save and to end after a signal.
@@ -61,9 +62,13 @@ def exit_code(failed: ChildFailedError, cfg: TrainConfig) -> int:
     rank, lost = (0, leader) if leader is not None else failed.get_first_failure()
     code = lost.exitcode
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    if not checkpoints.committed(Path(cfg.out_dir)):
+        what_next = "no checkpoint had been saved yet"
+    else:
+        what_next = f"go on with: stepglass resume {shlex.quote(cfg.out_dir)}"
     raise TrainingFailed(
-        f"rank {rank} (process {lost.pid}) {how}; go on with: stepglass resume "
-        f"{shlex.quote(cfg.out_dir)}; --max_restarts=3 does so by itself"
+        f"rank {rank} (process {lost.pid}) {how}; {what_next}; --max_restarts=3 starts again by "
+        "itself"
     )
 
 

@@ -15,6 +15,7 @@ that rank 0 can say who is late when a timeout has passed.
 
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -73,12 +74,13 @@ class Group:
         within = timedelta(seconds=timeout_s)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
-            store, number, of = next(iter(rendezvous("env://", timeout=within)))
+            found, number, of = next(iter(rendezvous("env://", timeout=within)))
+            # torchrun's store outlives a restart, with the addresses of the processes before it.
+            store = c10d.PrefixStore(f"stepglass/{here.restarts}", found)
             dist.init_process_group(
                 backend, store=store, rank=number, world_size=of, timeout=within
             )
-            # A restarted group finds what an earlier one left, unless the keys differ.
-            return cls(here, c10d.PrefixStore(f"stepglass/{here.restarts}", store), timeout_s)
+            return cls(here, store, timeout_s)
         except (RuntimeError, ValueError, OSError) as error:
             raise TrainingFailed(
                 f"rank {here.number} of {here.of} found no connection to the others at "
@@ -203,9 +205,11 @@ class Group:
             if gone:
                 return f"{step}: {', '.join(gone)} ended without a word: killed, or out of memory"
             if "timed out" in str(error).lower() or "timeout" in str(error).lower():
-                late = ", ".join(f"rank {number}" for number in self._late())
+                late = self._late()
+                self._kill(late)
+                names = ", ".join(f"rank {number}" for number in late)
                 within = units.duration(1000 * self.timeout_s)
-                return f"{step}: {late} did not answer within {within} (--rank_timeout)"
+                return f"{step}: {names} did not answer within {within} (--rank_timeout)"
         except RuntimeError:
             pass  # the store is gone as well
         return f"{step}: the connection to another process was lost: {first_line(error)}"
@@ -219,11 +223,22 @@ class Group:
         return str(self._store.get("error").decode())
 
     def _gone(self) -> list[str]:
-        """The other processes that have ended, if all are on this machine."""
-        if self.here.local_of < self.here.of or not os.path.isdir("/proc/self"):
-            return []
-        pids = {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
+        """The other processes that have ended."""
+        pids = self._pids_here()
         return [f"rank {n} (process {pid})" for n, pid in pids.items() if state_of(pid) == "gone"]
+
+    def _kill(self, late: list[int]) -> None:
+        """End processes that would keep torchrun waiting: they may not react to a signal."""
+        for number, pid in self._pids_here().items():
+            if number in late:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _pids_here(self) -> dict[int, int]:
+        """The other processes, if all are on this machine and it can be asked about them."""
+        if self.here.local_of < self.here.of or not os.path.isdir("/proc/self"):
+            return {}
+        return {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
 
 
 def is_group_error(error: BaseException) -> bool:
