@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from stepglass.settings.schema import Given, Settings
     from stepglass.settings.train import TrainConfig
     from stepglass.train.console import Console
-    from stepglass.train.engines.group import Group
     from stepglass.watch.beside import Beside
 
 INTRO = """\
@@ -325,12 +324,13 @@ def _train(
     from stepglass.process import StopRequest  # noqa: PLC0415
 
     with clock.phase("warmup"):
-        group = _group_of(cfg)
+        from stepglass.train.building import Surroundings, connect_others  # noqa: PLC0415
+
+        group = connect_others(cfg)
         from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
         cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
         from stepglass.explain import ending  # noqa: PLC0415
-        from stepglass.train.building import Surroundings  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import set_up  # noqa: PLC0415
     with StopRequest() as stop:
@@ -339,17 +339,3 @@ def _train(
             if page is not None:
                 page.announce()
         train_to_the_end(training, ending.closing_findings)
-
-
-def _group_of(cfg: "TrainConfig") -> "Group | None":
-    """The other processes of the run, if torchrun has started several."""
-    from stepglass.hardware.ranks import this_rank  # noqa: PLC0415
-
-    here = this_rank()
-    if not here.is_one_of_several:
-        return None
-    from stepglass.process import end_with_parent  # noqa: PLC0415
-    from stepglass.train.engines.group import Group  # noqa: PLC0415
-
-    end_with_parent()
-    return Group.connect(here, cfg.rank_timeout)

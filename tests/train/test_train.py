@@ -369,10 +369,10 @@ def test_eval_only_leaves_a_trained_run_where_it_is(capsys):
     assert train_tiny(eval_only=True, out_dir="fresh") == 0
 
 
-def test_one_of_several_processes_is_refused(monkeypatch, capsys):
+def test_one_of_several_processes_that_nobody_has_started_is_refused(monkeypatch, capsys):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert train_tiny() == 2
-    assert "WORLD_SIZE=2: expected one process on one device" in capsys.readouterr().err
+    assert "WORLD_SIZE=2: expected RANK and MASTER_ADDR beside it" in capsys.readouterr().err
     assert not Path("out").exists()
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert train_tiny(max_iters=1) == 0

@@ -1,4 +1,4 @@
-"""Builds the model, the optimizer and the engine of a run that has been checked."""
+"""Builds the model, the optimizer and the engine of a run, in one process or in several."""
 
 import random
 from dataclasses import asdict, dataclass, replace
@@ -12,12 +12,13 @@ from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware import choose
 from stepglass.hardware.device import Device
 from stepglass.hardware.peak import Peak
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure import console_lines
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.shapes import Shape
 from stepglass.models import registry
 from stepglass.models.model import Model
-from stepglass.process import StopRequest
+from stepglass.process import StopRequest, end_with_parent
 from stepglass.settings.train import TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.engines.engine import Engine
@@ -51,6 +52,17 @@ class Plan:
     data: Dataset
     shape: Shape
     tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
+
+
+def connect_others(cfg: TrainConfig) -> "Group | None":
+    """The other processes of the run, if torchrun has started several."""
+    here = this_rank()
+    if not here.is_one_of_several:
+        return None
+    from stepglass.train.engines.group import Group  # noqa: PLC0415  imports torch.distributed
+
+    end_with_parent()
+    return Group.connect(here, cfg.rank_timeout)
 
 
 def new_engine(plan: Plan, around: Surroundings, peak: Peak) -> Engine:
