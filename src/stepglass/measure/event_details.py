@@ -114,6 +114,14 @@ class FolderLostEvent(Keyed):
     saved_in: Annotated[str, "where the run saves instead"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartEvent(Keyed):
+    """A process of the run was lost, and torchrun has started all of them again."""
+
+    event_name: ClassVar[str] = "restart"
+    restarts: Annotated[int, "how often so far"]
+
+
 EventDetail = (
     WarmUpEvent
     | CompileFailedEvent
@@ -127,6 +135,7 @@ EventDetail = (
     | OutOfMemoryEvent
     | MovedEvent
     | FolderLostEvent
+    | RestartEvent
 )
 EVENTS: dict[str, type[EventDetail]] = {cls.event_name: cls for cls in get_args(EventDetail)}
 

@@ -53,15 +53,15 @@ def serve(group: Group) -> None:
     order, what = group.listen()
     if order == "close":
         return
-    follower = Follower(group, TrainConfig(**what["config"]), what["data"])
+    following = Following(group, TrainConfig(**what["config"]), what["data"])
     while True:
         order, what = group.listen()
         if order == "close":
             return
-        getattr(follower, order)(**what)
+        getattr(following, order)(**what)
 
 
-class Follower:
+class Following:
     """The orders of rank 0, each a method with the name of the engine's."""
 
     def __init__(self, group: Group, cfg: TrainConfig, data_of_leader: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from stepglass import json_files
 from stepglass.checkpoint.schedule import SaveSchedule
@@ -20,9 +21,11 @@ from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
 from stepglass.hardware.device import CudaTimer
 from stepglass.hardware.peak import Peak, find_peak
+from stepglass.hardware.ranks import this_rank
 from stepglass.loggers import start
 from stepglass.measure import console_lines, mfu
 from stepglass.measure.clock import cost_per_switch_ns
+from stepglass.measure.event_details import RestartEvent
 from stepglass.measure.records import SCHEMA, StartRecord
 from stepglass.measure.run_log import RunLogWriter
 from stepglass.measure.shapes import shape_of, shape_record
@@ -169,6 +172,8 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
             rehearsal = rehearse(run, t.evals.windows, compiled_before)
         t.evals.schedule.eval_ms = rehearsal.eval_ms
         run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
+        if this_rank().restarts:
+            run.event(RestartEvent(restarts=this_rank().restarts))
         with undisturbed(run):
             warm_up(run, t.evals.windows, rehearsal)
     if resumed is not None:
@@ -217,5 +222,12 @@ def start_record(run: Run, peak: Peak, argv: list[str], does_compile: bool) -> S
         tokens_per_iter=run.cfg.tokens_per_iter,
         data=run.data.fingerprint,
         clock_ns_per_switch=cost_per_switch_ns(),
+        **processes(run),
         **environment(replace(run.device, compile=does_compile)),
     )
+
+
+def processes(run: Run) -> dict[str, Any]:
+    """How several processes train together."""
+    here = this_rank()
+    return {"processes": here.of, "parallel": run.cfg.parallel} if here.is_one_of_several else {}

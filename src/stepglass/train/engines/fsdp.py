@@ -95,7 +95,7 @@ class FsdpShare(Engine):
         norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
         squares = torch.stack(norms).square()
         dist.all_reduce(squares)
-        norm = torch.linalg.vector_norm(squares.sqrt().float())
+        norm: Tensor = torch.linalg.vector_norm(squares.sqrt().float())
         torch._foreach_mul_(gradients, (grad_clip / (norm + 1e-6)).clamp(max=1.0))
         return norm
 
