@@ -222,9 +222,9 @@ def train(argv: list[str]) -> int:
 
     clock, console, here = PhaseClock(), Console(), this_rank()
     if not here.leads:
-        from stepglass.train.following import follow  # noqa: PLC0415
+        from stepglass.train.following import follow_rank_0  # noqa: PLC0415
 
-        return follow(argv)
+        return follow_rank_0(argv)
     if here.restarts:
         argv = _to_go_on(argv, console)
     with clock.phase("warmup"):

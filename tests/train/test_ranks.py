@@ -114,6 +114,9 @@ def test_two_processes_learn_what_one_learns(fork_server, model, optimizer, para
     assert [r["loss"] for r in records("iter", "two")] == pytest.approx(
         [r["loss"] for r in records("iter", "one")], rel=1e-6
     )
+    told = [r["detail"] for r in records("event", "two") if r["name"] == "ranks"]
+    assert [len(detail["compute_ms"]) for detail in told] == ([2, 2] if parallel == "ddp" else [])
+    assert all(ms > 0 for detail in told for ms in detail["compute_ms"] + detail["wait_ms"])
     assert f"processes: 2, {parallel}: 4 sequences of an update each" in printed[0]
     assert printed[1] == ""
 

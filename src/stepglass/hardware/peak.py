@@ -31,7 +31,9 @@ def find_peak(device: Device) -> Peak:
     one, processes = _peak_of_one(device), this_rank().of
     if one.flops_per_s is None or processes == 1:
         return one
-    return Peak(processes * one.flops_per_s, f"{processes} processes, each with {one.source}")
+    whole = processes * one.flops_per_s
+    source = f"{units.flops_rate(whole)}: {processes} processes, each with {one.source}"
+    return Peak(whole, source)
 
 
 def _peak_of_one(device: Device) -> Peak:

@@ -122,6 +122,15 @@ class RestartEvent(Keyed):
     restarts: Annotated[int, "how often so far"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanksEvent(Keyed):
+    """How long each of several processes has computed and waited, since the evaluation before."""
+
+    event_name: ClassVar[str] = "ranks"
+    compute_ms: Annotated[list[float], "by rank: computing its gradients, mean of an update"]
+    wait_ms: Annotated[list[float], "by rank: then waiting for those of the others, and their sum"]
+
+
 EventDetail = (
     WarmUpEvent
     | CompileFailedEvent
@@ -136,6 +145,7 @@ EventDetail = (
     | MovedEvent
     | FolderLostEvent
     | RestartEvent
+    | RanksEvent
 )
 EVENTS: dict[str, type[EventDetail]] = {cls.event_name: cls for cls in get_args(EventDetail)}
 

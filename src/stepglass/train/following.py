@@ -29,14 +29,14 @@ from stepglass.train.engines.leading import score_together
 from stepglass.train.memory_errors import is_out_of_memory
 
 
-def follow(argv: list[str]) -> int:
+def follow_rank_0(argv: list[str]) -> int:
     """Follow rank 0 to the end of the run, and return an exit code."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     timeout_s = read_command_line(argv).value("rank_timeout")
     group = Group.connect(this_rank(), timeout_s)
     try:
-        serve(group)
+        take_orders(group)
     except Exception as error:  # noqa: BLE001  whatever it is, rank 0 shows it
         if is_group_error(error):
             return 1  # rank 0 has ended, or says who is late
@@ -48,7 +48,7 @@ def follow(argv: list[str]) -> int:
     return 0
 
 
-def serve(group: Group) -> None:
+def take_orders(group: Group) -> None:
     """Build this process's share of the run, and do what rank 0 says until it says `close`."""
     order, what = group.listen()
     if order == "close":
@@ -107,6 +107,9 @@ class Following:
 
     def discard_gradients(self) -> None:
         self._share.discard_gradients()
+
+    def rank_times(self) -> None:
+        self._share.rank_times()
 
     def has_finite_weights(self) -> None:
         self._share.has_finite_weights()

@@ -5,10 +5,12 @@ backward pass is still going on, and only in the last micro-batch of an update. 
 does the same update, so that the copies stay the same.
 """
 
+import time
 import warnings
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -45,11 +47,14 @@ class DdpShare(SingleEngine):
             self._ddp = DistributedDataParallel(
                 model, broadcast_buffers=False, gradient_as_bucket_view=True
             )
-        self._ddp.register_comm_hook(group, average)
+        self._ddp.register_comm_hook(self, average)
+        self._ready = 0.0  # when this process had computed all its gradients
+        self._times = np.zeros(3)  # seconds of computing, of waiting, updates
         self._train: nn.Module = self._ddp  # or its compiled form
 
     def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
         losses = []
+        begun, self._ready = time.perf_counter(), 0.0
         rows = sum(len(x) for x, _ in batches)
         for number, (host_x, host_y) in enumerate(batches, 1):
             with self._clock.phase("data"):
@@ -60,7 +65,21 @@ class DdpShare(SingleEngine):
                     loss = self._train(x, y) * (len(host_x) / rows)
                 self._scaler.scale(loss).backward()
             losses.append(loss.detach())
-        return self._group.mean(torch.stack(losses).sum())
+        loss = self._group.mean(torch.stack(losses).sum())
+        self._times += (self._ready - begun, time.perf_counter() - self._ready, 1.0)
+        return loss
+
+    def gradients_are_ready(self) -> None:
+        self._group.passed()
+        self._ready = time.perf_counter()
+
+    def rank_times(self) -> list[list[float]] | None:
+        *seconds, updates = self._times
+        self._times = np.zeros(3)
+        mine = torch.tensor([[1000 * value / max(updates, 1.0) for value in seconds]])
+        times: list[list[float]] = self._group.gather_rows(mine).tolist()
+        # The host does not know when a GPU has computed something.
+        return times if updates and self.device.type == "cpu" else None
 
     def compile(self, does_compile: bool) -> None:
         super().compile(does_compile)
@@ -82,8 +101,8 @@ class DdpShare(SingleEngine):
             self._group.share(tensor)
 
 
-def average(group: Group, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:  # type: ignore[name-defined]
+def average(share: DdpShare, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:  # type: ignore[name-defined]
     """Average a bucket of gradients over all processes, as DDP does by itself."""
     if bucket.is_last():
-        group.passed()  # this process has computed all its gradients
+        share.gradients_are_ready()
     return allreduce_hook(dist.group.WORLD, bucket)  # type: ignore[arg-type]

@@ -63,6 +63,11 @@ class Engine(ABC):
         does."""
         return self._scaler.is_enabled()
 
+    def rank_times(self) -> list[list[float]] | None:
+        """For each of several processes, where it can be told: the milliseconds of computing and
+        those of waiting in an update, mean since the last call."""
+        return None
+
     # -- before the first update ----------------------------------------------------------------
 
     def compile(self, does_compile: bool) -> None:

@@ -63,6 +63,10 @@ class Leader(Engine):
         with self._all("discard_gradients"):
             self._share.discard_gradients()
 
+    def rank_times(self) -> list[list[float]] | None:
+        with self._all("rank_times"):
+            return self._share.rank_times()
+
     def has_finite_weights(self) -> bool:
         if not self._share.is_spread:
             return self._share.has_finite_weights()
