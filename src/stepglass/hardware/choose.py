@@ -88,6 +88,8 @@ def pick_compile(kind: str, asked: bool | str, run_s: float) -> tuple[bool, str]
         return bool(asked), "asked for"
     if kind == "mps":
         return False, "not tried on an Apple GPU"
+    if kind == "cpu" and this_rank().is_one_of_several:
+        return False, "not tried in several processes on a CPU"
     if kind == "cuda" and importlib.util.find_spec("triton") is None:
         return False, "torch.compile needs Triton, which is not installed"
     if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
