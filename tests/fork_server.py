@@ -1,7 +1,7 @@
 """Starts `stepglass` processes in a moment: imports once, then forks for each command.
 
 Talks to `processes.ForkServer` over a socket. An order is a JSON object with `argv`, `cwd`,
-`threads`, `encoding`, `new_session` and `rest_s`. It comes with three files: the command's
+`threads`, `encoding`, `new_session`, `rest_s` and `env`. It comes with three files: the command's
 output, its errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is
 computed before the fork, so no thread is lost in it.
 """
@@ -16,6 +16,8 @@ from typing import Any
 
 import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
 
+import stepglass.train.engines.fsdp  # torch.distributed takes seconds as well
+import stepglass.train.following
 import stepglass.train.loop  # noqa: F401
 from stepglass.__main__ import process
 from stepglass.data.dataset import Dataset
@@ -64,6 +66,7 @@ def command(order: dict[str, Any], output: int, errors: int) -> None:
     sys.stdout = os.fdopen(1, "w", encoding=order["encoding"], closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     os.chdir(order["cwd"])
+    os.environ.update(order["env"])
     torch.set_num_threads(order["threads"])
     if order["new_session"]:
         os.setsid()

@@ -198,7 +198,7 @@ def test_bash_completes_commands(bash):
 
 def test_bash_completes_flags_and_their_values(bash):
     assert completed("stepglass", "train", "--ba") == ["--batch_size=", "--backend="]
-    assert completed("stepglass", "resume", "--max") == ["--max_iters="]
+    assert completed("stepglass", "resume", "--max_i") == ["--max_iters="]
     assert completed("stepglass", "train", "--wat") == ["--watch"]
     assert completed("stepglass", "explain", "--l") == ["--lang=", "--lines"]
     assert completed("stepglass", "train", "--model", "=") == ["modern", "gpt2"]

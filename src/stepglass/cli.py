@@ -90,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
         elif words[0] in ("--version", "-V", "-v"):
             print(f"stepglass {stepglass.__version__}")
         elif words[0] in COMMANDS:
-            run_command(words[0], words[1:])
+            return run_command(words[0], words[1:])
         else:
             raise ConfigError(f"unknown command {shown(words[0])}; {other_command(words[0])}")
     except StepglassError as error:
@@ -113,18 +113,19 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def run_command(name: str, argv: list[str]) -> None:
-    """Run a subcommand, or print how it is used."""
+def run_command(name: str, argv: list[str]) -> int:
+    """Run a subcommand, or print how it is used. Returns an exit code."""
     if wants_help(argv):
         print("\n".join(command_help(name, [word for word in argv if word not in HELP])))
     elif name == "train":
-        train(argv)
+        return train(argv)
     elif name == "resume":
-        train(to_resume(argv))
+        return train(to_resume(argv))
     elif name == "completion":
         print(completion(argv), end="")
     else:
         import_module(COMMANDS[name]).run(argv, say)
+    return 0
 
 
 # -- help ---------------------------------------------------------------------------------------
@@ -220,18 +221,33 @@ def wants_help(argv: list[str]) -> bool:
 # -- train --------------------------------------------------------------------------------------
 
 
-def train(argv: list[str]) -> None:
-    """Train a model, serve its live page if asked, and print the main findings at the end."""
-    from stepglass.api.train_run import read_settings, train_run  # noqa: PLC0415
+def train(argv: list[str]) -> int:
+    """Train a model, serve its live page if asked, and print the main findings at the end. Returns
+    an exit code."""
+    from stepglass.api.train_run import read_settings, to_go_on, train_run  # noqa: PLC0415
+    from stepglass.hardware.ranks import this_rank  # noqa: PLC0415
     from stepglass.measure.clock import PhaseClock  # noqa: PLC0415
     from stepglass.train.console import Console  # noqa: PLC0415
 
-    clock, console = PhaseClock(), Console()
+    clock, console, here = PhaseClock(), Console(), this_rank()
+    if not here.leads:
+        from stepglass.train.following import follow_rank_0  # noqa: PLC0415
+
+        return follow_rank_0(argv)
+    if here.restarts:
+        argv = to_go_on(argv, console)
     with clock.phase("warmup"):
-        cfg, command = read_settings(argv, console)
+        cfg, command, notes = read_settings(argv)
+    if cfg.nproc > 1 and not here.is_one_of_several:
+        from stepglass.train.launch import launch  # noqa: PLC0415
+
+        return launch(cfg, argv)
+    for note in notes:
+        console.say(note)
     # Start the page's process before torch is imported, so that both start at the same time.
     with _page_beside(cfg, console) as page:
         train_run(cfg, command, argv, clock, console, lambda _: page.announce() if page else None)
+    return 0
 
 
 RESUME_USAGE = """\

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from typing import Self
 ALWAYS = (signal.SIGINT, signal.SIGTERM)
 # SIGHUP is not handled if it is ignored, because nohup makes a process ignore it on purpose.
 SIGNALS = ALWAYS if os.name == "nt" else (*ALWAYS, signal.SIGHUP)
+
+
+PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 
 class Interrupted(BaseException):
@@ -75,6 +79,12 @@ class StopRequest:
             # out, and so do we, for up to four seconds on a busy machine.
             gc.freeze()
             raise Interrupted
+
+
+def end_with_parent() -> None:
+    """Get a SIGTERM when the parent process ends, even if that was killed. Only Linux can do it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 # -- reference cycles ---------------------------------------------------------------------------

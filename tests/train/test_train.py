@@ -29,7 +29,7 @@ from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.sample import text
 from stepglass.settings.command_line import read_command_line, resolve
-from stepglass.train import loop, setup
+from stepglass.train import building, loop, setup
 from stepglass.train.engines.single import SingleEngine
 from stepglass.train.evaluate import Evaluations, choose_windows, evaluate
 from stepglass.train.optimizer import make_optimizer
@@ -369,10 +369,10 @@ def test_eval_only_leaves_a_trained_run_where_it_is(capsys):
     assert train_tiny(eval_only=True, out_dir="fresh") == 0
 
 
-def test_one_of_several_processes_is_refused(monkeypatch, capsys):
+def test_one_of_several_processes_that_nobody_has_started_is_refused(monkeypatch, capsys):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert train_tiny() == 2
-    assert "WORLD_SIZE=2: expected one process on one device" in capsys.readouterr().err
+    assert "WORLD_SIZE=2: expected RANK and MASTER_ADDR beside it" in capsys.readouterr().err
     assert not Path("out").exists()
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert train_tiny(max_iters=1) == 0
@@ -624,7 +624,7 @@ def test_memory_that_runs_out_while_the_model_is_built_is_one_line(monkeypatch, 
     def no_memory(*args):
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
-    monkeypatch.setattr(setup.registry, "model_of", no_memory)
+    monkeypatch.setattr(building.registry, "model_of", no_memory)
     assert train_tiny() == 2
     error = capsys.readouterr().err
     assert "ran out of memory at the start with batch_size=4" in error

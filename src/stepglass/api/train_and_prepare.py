@@ -37,7 +37,9 @@ def train(
         clock, console = PhaseClock(), Console(io.StringIO() if quiet else None)
         argv = [*map(str, words), *_flags(settings)]
         with clock.phase("warmup"):
-            cfg, command = read_settings(argv, console)
+            cfg, command, notes = read_settings(argv)
+        for note in notes:
+            console.say(note)
 
         def attach(run: "Run") -> None:
             if on_record is not None:

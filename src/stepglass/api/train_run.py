@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from stepglass.measure.clock import PhaseClock
 from stepglass.process import StopRequest
+from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings import command_line
 from stepglass.settings.command_line import CommandLine
@@ -21,20 +22,30 @@ if TYPE_CHECKING:
     from stepglass.train.run import Run
 
 
-def read_settings(argv: list[str], console: "Console") -> tuple[TrainConfig, CommandLine]:
-    """The settings of a run, and the command line that they come from."""
+def read_settings(argv: list[str]) -> tuple[TrainConfig, CommandLine, list[str]]:
+    """The settings of a run, the command line that they come from, and notes to print."""
     command = command_line.read_command_line(argv)
     recipe = command.value("recipe")
+    notes = []
     if command.wants_recipe_by_device():
         from stepglass.hardware import choose  # noqa: PLC0415
 
         kind, _ = choose.pick_type(command.value("device"))
         recipe = command_line.recipe_by_device(kind, command.value("model"))
-        console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
+        notes.append(f"recipe: {recipe}: no other was named, and the device is {kind}")
     cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
-    for unused in command_line.unused_in_files(command, cfg):
-        console.say(f"note: {unused}")
-    return cfg, command
+    notes += [f"note: {unused}" for unused in command_line.unused_in_files(command, cfg)]
+    return cfg, command, notes
+
+
+def to_go_on(argv: list[str], console: "Console") -> list[str]:
+    """The command line after torchrun has started all processes again: go on from the newest
+    checkpoint, if there is one."""
+    out_dir = Path(command_line.read_command_line(argv).value("out_dir"))
+    console.say("note: a process was lost, and all were started again")
+    if not checkpoints.committed(out_dir):
+        return argv
+    return [*(word for word in argv if not word.startswith("--init_from")), "--init_from=resume"]
 
 
 def train_run(
@@ -48,15 +59,18 @@ def train_run(
     """Train to the end, and return the run's folder. `when_ready` is called before the first
     update."""
     with clock.phase("warmup"):
+        from stepglass.train.building import Surroundings, connect_others  # noqa: PLC0415
+
+        group = connect_others(cfg)
         from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
         cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, console.say))
         from stepglass.explain import ending  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
-        from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415
+        from stepglass.train.setup import set_up  # noqa: PLC0415
     with StopRequest() as stop:
         with clock.phase("warmup"):
-            asked = command.free_settings(), command.measures_batch
+            asked = command.free_settings(), command.measures_batch, group
             training = set_up(cfg, argv, Surroundings(clock, console, stop, *asked))
             when_ready(training.run)
         train_to_the_end(training, ending.closing_findings)

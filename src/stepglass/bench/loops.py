@@ -32,9 +32,10 @@ from stepglass.process import StopRequest
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve
 from stepglass.train.batches import micro_batches
+from stepglass.train.building import Surroundings
 from stepglass.train.console import Console
 from stepglass.train.loop import loop
-from stepglass.train.setup import Surroundings, set_up
+from stepglass.train.setup import set_up
 from stepglass.train.training import Training
 
 Size = dict[str, Any]  # settings of a run

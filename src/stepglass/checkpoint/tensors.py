@@ -127,6 +127,13 @@ def load_optimizer(
 def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
     """Copy the tensors in place, because replicas share this memory. Everything is checked before
     anything is changed."""
+    check_fits(own, tensors, place)
+    for name, tensor in own.items():
+        tensor.copy_(tensors[name])
+
+
+def check_fits(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
+    """Raise an error unless names, shapes and dtypes are the same."""
     missing, extra = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     if missing or extra:
         what = f"{missing[0]} is missing" if missing else f"{extra[0]} is unknown"
@@ -138,8 +145,6 @@ def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> Non
                 f"{place}: {name}: expected {list(tensor.shape)} {tensor.dtype}, found "
                 f"{list(found.shape)} {found.dtype}"
             )
-    for name, tensor in own.items():
-        tensor.copy_(tensors[name])
 
 
 def load_rng(tensors: dict[str, Tensor]) -> None:

@@ -76,11 +76,14 @@ class Dataset:
                 "there again, or start from scratch with another --out_dir"
             )
 
-    def batch(self, seed: int, step: int, rows: int, block_size: int) -> tuple[Tensor, Tensor]:
-        """The batch of an update: the inputs, and the targets, which are shifted by one token."""
+    def batch(
+        self, seed: int, step: int, rows: int, block_size: int, part: slice = slice(None)
+    ) -> tuple[Tensor, Tensor]:
+        """The batch of an update, or a part of its rows: the inputs, and the targets, which are
+        shifted by one token."""
         self._require_same()
         offsets = uniform(seed, TRAIN_STREAM, step, rows, len(self.train) - block_size)
-        return as_tensors(self.train.windows(offsets, block_size + 1))
+        return as_tensors(self.train.windows(offsets[part], block_size + 1))
 
     def eval_windows(
         self, split: TokenFile, seed: int, count: int, block_size: int

@@ -15,6 +15,7 @@ import torch
 from stepglass import units
 from stepglass.errors import DeviceError
 from stepglass.hardware.device import Device
+from stepglass.hardware.ranks import Rank, this_rank
 from stepglass.measure.compile_gain import COMPILE_S, SAVED_SHARE, compiling_pays
 from stepglass.measure.console_lines import device_line, dtype_line
 from stepglass.settings.train import TrainConfig
@@ -87,6 +88,8 @@ def pick_compile(kind: str, asked: bool | str, run_s: float) -> tuple[bool, str]
         return bool(asked), "asked for"
     if kind == "mps":
         return False, "not tried on an Apple GPU"
+    if kind == "cpu" and this_rank().is_one_of_several:
+        return False, "not tried in several processes on a CPU"
     if kind == "cuda" and importlib.util.find_spec("triton") is None:
         return False, "torch.compile needs Triton, which is not installed"
     if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
@@ -109,6 +112,8 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
         return 1, "not tried on this system"
     if torch.cuda.is_available():
         return 1, "not tried beside a GPU"  # CUDA does not work in a forked process
+    if this_rank().is_one_of_several:
+        return 1, "not tried in several processes"
     if threads == 1:
         return 1, "one thread"
     if device.dtype is not torch.float32:
@@ -126,14 +131,8 @@ def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int
 
 def pick_device(cfg: TrainConfig) -> Device:
     """Choose device and dtype. Compiling and replicas are decided later, by `choose_speed`."""
-    processes = os.environ.get("WORLD_SIZE", "1")  # torchrun sets it
-    if processes.isdecimal() and int(processes) > 1:
-        raise DeviceError(
-            f"WORLD_SIZE={processes}: expected one process on one device, found one of "
-            f"{processes}; start stepglass without torchrun"
-        )
     asked, device_reason = pick_type(cfg.device)
-    torch_device = torch.device(asked)
+    torch_device = device_of_rank(torch.device(asked), this_rank())
     if torch_device.type == "cuda" and torch_device.index is not None:
         torch.cuda.set_device(torch_device)  # events, generators and waits use the current device
     dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
@@ -151,6 +150,23 @@ def pick_device(cfg: TrainConfig) -> Device:
             dtype_line(dtype_name, dtype_reason),
         ),
     )
+
+
+def device_of_rank(device: torch.device, here: Rank) -> torch.device:
+    """The device of this process, if it is one of several: each has a GPU of its own."""
+    if not here.is_one_of_several or device.type == "cpu":
+        return device
+    if device.type == "mps" or device.index is not None:
+        raise DeviceError(
+            f"--device={device} is one device, found {here.of} processes; use --device=cuda or "
+            "--device=cpu"
+        )
+    if here.local >= torch.cuda.device_count():
+        raise DeviceError(
+            f"expected a GPU for each process, found {torch.cuda.device_count()} for "
+            f"{here.local_of} on this machine; try --nproc={torch.cuda.device_count()}"
+        )
+    return torch.device("cuda", here.local)
 
 
 def device_name(device: torch.device) -> str:

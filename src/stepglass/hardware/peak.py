@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from stepglass import units
 from stepglass.hardware.cpu_peak import measure_cpu_peak
 from stepglass.hardware.device import Device
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure import devices
 
 
@@ -26,6 +27,16 @@ def measured_again(old: Peak, device: Device) -> Peak:
 
 
 def find_peak(device: Device) -> Peak:
+    """The peak of all devices of a run: each process has one, and they are taken to be alike."""
+    one, processes = _peak_of_one(device), this_rank().of
+    if one.flops_per_s is None or processes == 1:
+        return one
+    whole = processes * one.flops_per_s
+    source = f"{units.flops_rate(whole)}: {processes} processes, each with {one.source}"
+    return Peak(whole, source)
+
+
+def _peak_of_one(device: Device) -> Peak:
     """The peak of a device. It is measured on a CPU, and taken from the device table for a GPU. If
     the table does not have it, it is unknown, never guessed."""
     if device.type == "cpu":

@@ -114,6 +114,23 @@ class FolderLostEvent(Keyed):
     saved_in: Annotated[str, "where the run saves instead"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartEvent(Keyed):
+    """A process of the run was lost, and torchrun has started all of them again."""
+
+    event_name: ClassVar[str] = "restart"
+    restarts: Annotated[int, "how often so far"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanksEvent(Keyed):
+    """How long each of several processes has computed and waited, since the evaluation before."""
+
+    event_name: ClassVar[str] = "ranks"
+    compute_ms: Annotated[list[float], "by rank: computing its gradients, mean of an update"]
+    wait_ms: Annotated[list[float], "by rank: then waiting for those of the others, and their sum"]
+
+
 EventDetail = (
     WarmUpEvent
     | CompileFailedEvent
@@ -127,6 +144,8 @@ EventDetail = (
     | OutOfMemoryEvent
     | MovedEvent
     | FolderLostEvent
+    | RestartEvent
+    | RanksEvent
 )
 EVENTS: dict[str, type[EventDetail]] = {cls.event_name: cls for cls in get_args(EventDetail)}
 

@@ -106,6 +106,8 @@ class StartRecord(Keyed):
     threads: Annotated[int, "threads of each copy on a CPU"]
     matmul_precision: Annotated[str, "torch's setting for float32 products"]
     deterministic: Annotated[bool, "whether torch is restricted to deterministic algorithms"]
+    processes: Annotated[int | None, "processes that train together, if there are several"] = None
+    parallel: Annotated[str | None, "`ddp` or `fsdp`, if there are several processes"] = None
     cpu: Annotated[str | None, "on a CPU: which one"] = None
     cpu_capability: Annotated[str | None, "on a CPU: the instructions that torch uses on it"] = None
     math: Annotated[str | None, "on a CPU: its math libraries"] = None

@@ -129,7 +129,7 @@ class TrainConfig(Config):
         is_path=True,
     )
     gradient_accumulation_steps: int = setting(
-        40, "micro-batches in one update", minimum=1, maximum=1_000_000
+        40, "micro-batches in one update, of all processes together", minimum=1, maximum=1_000_000
     )
     batch_size: int = setting(
         12,
@@ -222,7 +222,27 @@ class TrainConfig(Config):
     min_lr: float = setting(
         6e-5, "learning rate at the end of the decay", minimum=0, maximum=MAX_RATE
     )
-    backend: str = setting("nccl", "nanoGPT's process group backend; one process needs none")
+    nproc: int = setting(
+        1,
+        "processes on this machine that train together, one for each GPU; above 1, torchrun "
+        "starts them",
+        minimum=1,
+        maximum=1024,
+    )
+    parallel: Literal["ddp", "fsdp"] = setting(
+        "ddp",
+        "several processes: ddp, each has the whole model; fsdp, each has a share of the weights "
+        "and of the optimizer",
+    )
+    max_restarts: int = setting(
+        0, "nproc: start all processes again after one was lost, at most this often", minimum=0
+    )
+    rank_timeout: float = setting(
+        120.0, "several processes: seconds to wait for a process that does not answer", above=0
+    )
+    backend: str = setting(
+        "nccl", "nanoGPT's process group backend; not used: NCCL on GPUs, gloo on CPUs"
+    )
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
         "auto", "number format of matrix work"

@@ -81,7 +81,8 @@ GROUPS = {
         "lr_decay_iters",
         "min_lr",
     ),
-    "the machine": ("dtype", "compile", "backend"),
+    "the machine": ("dtype", "compile"),
+    "several processes": ("nproc", "parallel", "max_restarts", "rank_timeout", "backend"),
 }
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from stepglass import units
 from stepglass.data.dataset import Dataset, as_tensors
 from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
-from stepglass.measure.event_details import SampleEvent
+from stepglass.hardware.ranks import this_rank
+from stepglass.measure.event_details import RanksEvent, SampleEvent
 from stepglass.measure.records import EvalRecord
 from stepglass.measure.shapes import Shape
 from stepglass.sample.text import short_text
@@ -27,6 +29,7 @@ from stepglass.train.run import Run
 from stepglass.train.turning import Turning
 
 CPU_LOGITS = 1 << 24
+SLOW_RANK = 1.25  # times the computing of the fastest process
 CPU_TOKENS = 8192  # in a batch: sizes from 512 to 16384 take the same time, within noise
 
 
@@ -48,7 +51,8 @@ def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device
     all_of_val = len(data.val) if cfg.target_val_loss else count
     train = data.eval_windows(data.train, cfg.seed, count, cfg.block_size)
     val = data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size)
-    rows = rows_at_once(max(len(train), len(val), 1), cfg, shape, device)
+    most = max(len(train), len(val), 1)
+    rows = min(most, this_rank().of * rows_at_once(most, cfg, shape, device))
     return Windows(data, train, val, cfg.block_size, rows)
 
 
@@ -102,6 +106,23 @@ def _losses(
     return torch.cat(scores)[: len(offsets)].cpu().double()  # waits for the device, only here
 
 
+def slow_rank_line(event: RanksEvent) -> str | None:
+    """A note if one of several processes takes much longer than the fastest.
+
+    >>> slow_rank_line(RanksEvent(compute_ms=[40.0, 60.0], wait_ms=[21.0, 1.0]))
+    'note: rank 1 is slow: 60.00ms of computing an update, where rank 0 takes 40.00ms and waits'
+    >>> slow_rank_line(RanksEvent(compute_ms=[40.0, 41.0], wait_ms=[2.0, 1.0]))
+    """
+    took = event.compute_ms
+    slowest, fastest = took.index(max(took)), took.index(min(took))
+    if took[slowest] < SLOW_RANK * took[fastest]:
+        return None
+    return (
+        f"note: rank {slowest} is slow: {units.duration(took[slowest])} of computing an update, "
+        f"where rank {fastest} takes {units.duration(took[fastest])} and waits"
+    )
+
+
 @dataclass
 class Evaluations:
     """The evaluations of a run: when they are due, and what is logged and said about each."""
@@ -142,11 +163,22 @@ class Evaluations:
         if text is not None:
             run.event(SampleEvent(text=text))
         run.console.evaluation(record)
+        self._record_ranks()
         if run.cfg.eval_only:
             return
         self._say(self.turning.add(run.state.step, result))
         self._say(self.schedule.measured(wall_ms, run.iter_ms()))
         run.state.eval_every = self.schedule.every
+
+    def _record_ranks(self) -> None:
+        """Log how long each of several processes has computed, and say if one is slow."""
+        run = self.run
+        times = run.engine.rank_times()
+        if times is None or run.state.step == run.first_step:  # only the warm-up
+            return
+        event = RanksEvent(compute_ms=[t[0] for t in times], wait_ms=[t[1] for t in times])
+        run.event(event)
+        self._say(slow_rank_line(event))
 
     def _say(self, line: str | None) -> None:
         if line is not None:

@@ -79,9 +79,7 @@ def run_loop(t: Training) -> str:
     except EngineLost as lost:
         if lost.is_torn:
             t.saves.wait()
-            cost = (
-                f"; the weights after {run.state.step} updates were half changed and are not saved"
-            )
+            cost = f"; the weights after {run.state.step} updates {lost.unsaved} and are not saved"
             raise TrainingFailed(f"{lost}{cost}; {how_to_go_on(run)}") from lost
         if run.stop.is_set():
             run.console.say(f"note: {lost}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from stepglass import units
 from stepglass.errors import DeviceError
 from stepglass.hardware.device import Device
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure.memory_model import MemoryNeed, largest_batch, memory_of, same_rows
 from stepglass.measure.shapes import Shape
 from stepglass.settings.train import TrainConfig
@@ -14,6 +15,8 @@ def refuse_what_cannot_fit(cfg: TrainConfig, shape: Shape, device: Device) -> No
     """Compare the memory that the run needs with the memory that is available. Raises a DeviceError
     that names settings which do fit, if there are any."""
     available = device.available_bytes()
+    if available is not None and device.type == "cpu":
+        available //= this_rank().local_of  # the processes of a run share this machine's memory
     tokens = 16 * cfg.tokens_per_iter  # bytes: inputs and targets of an update, on the host
     need = need_of(cfg, shape, device, cfg.batch_size, cfg.gradient_accumulation_steps > 1)
     if available is None or need.total + tokens <= available:
@@ -53,4 +56,9 @@ def need_of(
         uses_muon=cfg.uses_muon,
         accumulates=accumulates,
     )
-    return replace(need, context=0)  # it exists already, and what is available is without it
+    need = replace(need, context=0)  # it exists already, and what is available is without it
+    if cfg.parallel == "ddp" or this_rank().of == 1:
+        return need
+    of = this_rank().of  # each has its share of what is not activations
+    weights, gradients = need.weights // of, need.gradients // of
+    return replace(need, weights=weights, gradients=gradients, optimizer=need.optimizer // of)

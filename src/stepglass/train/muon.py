@@ -74,10 +74,20 @@ class MuonAdamW(torch.optim.AdamW):
         torch._foreach_lerp_(gradients, momenta, group["momentum"])  # Nesterov momentum
         if group["weight_decay"]:
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+        self._move(group, gradients)
+
+    def _move(self, group: dict[str, Any], gradients: list[Tensor]) -> None:
+        """Make the gradients orthogonal, and move the weights against them."""
         directions = orthogonal(maps_in(gradients, group["rows"]))
-        for weight, direction in zip(maps_in(weights, group["rows"]), directions, strict=True):
-            height, width = weight.shape
-            weight.add_(direction, alpha=-group["lr"] * max(1.0, height / width) ** 0.5)
+        weights = maps_in(group["params"], group["rows"])
+        for weight, direction in zip(weights, directions, strict=True):
+            weight.add_(direction, alpha=-group["lr"] * step_size(direction))
+
+
+def step_size(direction: Tensor) -> float:
+    """Taller matrices get longer steps."""
+    height, width = direction.shape
+    return float(max(1.0, height / width) ** 0.5)
 
 
 def maps_in(joined: list[Tensor], rows: list[list[int]]) -> list[Tensor]:

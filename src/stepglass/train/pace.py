@@ -26,15 +26,15 @@ def measure_update_ms(
     """The time of an update: the shortest of several, because other programs only make it longer.
     One is enough if it shows that the `left` updates take no time. The gradients are discarded, and
     the weights do not change."""
-    batch = micro_batches(data, cfg, 0)[:1]
+    batches = micro_batches(data, cfg, 0)
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
     while tries < LEAST_TRIES or time.perf_counter() - began < LEAST_S:
-        backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(batch, 0)))
+        backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(batches[:1], 0)))
         engine.discard_gradients()
         update_s = min(update_s, _seconds(engine, lambda: rehearse_update(engine, cfg.grad_clip)))
         tries += 1
-        update_ms = 1000 * (cfg.gradient_accumulation_steps * backward_s + update_s)
+        update_ms = 1000 * (len(batches) * backward_s + update_s)
         if is_stopping() or left * update_ms < SHORT_MS:
             break
     return update_ms

@@ -8,8 +8,6 @@ writes a checkpoint to disk is in checkpoint/writer.py.
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-
 from stepglass.checkpoint.schedule import SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter, SaveOutcome, SaveRequest
 from stepglass.errors import os_reason
@@ -86,8 +84,7 @@ class Saves:
         self.wait()
         before = run.clock.spent_ns("checkpoint")
         with run.clock.phase("checkpoint"):
-            sums = torch.stack([p.detach().sum() for p in run.engine.model.parameters()])
-            if not sums.isfinite().all():
+            if not run.engine.has_finite_weights():
                 what = f"step {run.state.step}: weights are no longer finite"
                 raise NotFinite(what, spoilt_step=None)  # this step has not been saved
             if not self.writer.is_reserved:

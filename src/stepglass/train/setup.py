@@ -6,35 +6,30 @@ Call `set_up` inside the clock's `warmup` phase. Settings, device, data and memo
 first. Nothing is allocated or written before these checks have passed.
 """
 
-import random
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-
-import numpy as np
-import torch
+from typing import Any
 
 from stepglass import json_files
 from stepglass.checkpoint.schedule import SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter
 from stepglass.data import dataset, tokenizer
-from stepglass.data.dataset import Dataset
-from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import ConfigError, os_reason
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
-from stepglass.hardware.device import CudaTimer, Device
+from stepglass.hardware.device import CudaTimer
 from stepglass.hardware.peak import Peak, find_peak
+from stepglass.hardware.ranks import this_rank
 from stepglass.loggers import start
 from stepglass.measure import console_lines, mfu
-from stepglass.measure.clock import PhaseClock, cost_per_switch_ns
+from stepglass.measure.clock import cost_per_switch_ns
+from stepglass.measure.event_details import RestartEvent
 from stepglass.measure.records import SCHEMA, StartRecord
 from stepglass.measure.run_log import RunLogWriter
-from stepglass.measure.shapes import Shape, shape_of, shape_record
-from stepglass.models import registry
-from stepglass.models.model import Model
-from stepglass.process import StopRequest, keep_freed_memory
+from stepglass.measure.shapes import shape_of, shape_record
+from stepglass.process import keep_freed_memory
 from stepglass.run_dir.commit import Retention
 from stepglass.run_dir.folder import RunFolder
 from stepglass.run_dir.opening import open_run_dir, remove_unused
@@ -42,9 +37,9 @@ from stepglass.settings import interval
 from stepglass.settings.lr_schedule import schedule_warnings
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batch_probe import Probe, with_fastest_batch
+from stepglass.train.batches import check_shares
+from stepglass.train.building import Plan, Surroundings, new_engine
 from stepglass.train.by_the_clock import plan_by_clock, sized_for_time
-from stepglass.train.console import Console
-from stepglass.train.engines.making import make_engine
 from stepglass.train.environment import environment
 from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluate import Evaluations, Windows, choose_windows
@@ -52,36 +47,11 @@ from stepglass.train.fitted import fitted
 from stepglass.train.iterations import Iterations
 from stepglass.train.memory_check import refuse_what_cannot_fit
 from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming_memory_errors
-from stepglass.train.optimizer import leave_compiler_out, make_optimizer
 from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, was_compiled
 from stepglass.train.run import Run
 from stepglass.train.saves import Saves
 from stepglass.train.training import Training
 from stepglass.train.warmup import Rehearsal, rehearse, undisturbed, warm_up
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What a run gets from its caller: a clock, a console, the request to stop, and the names of
-    the settings that nobody chose, which may be fitted to the data."""
-
-    clock: PhaseClock
-    console: Console
-    stop: StopRequest
-    free: frozenset[str] = frozenset()
-    measures_batch: bool = False
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The parts of a run that has been checked but not built yet."""
-
-    cfg: TrainConfig
-    device: Device
-    data: Dataset
-    shape: Shape
-    peak: Peak
-    tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
 
 
 def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
@@ -142,9 +112,10 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
     shape = shape_of(cfg, data.vocab_size)
-    if around.measures_batch and cfg.init_from != "resume":
+    if around.measures_batch and cfg.init_from != "resume" and around.group is None:
         probe = Probe(cfg, device, data, shape, around.clock, console, around.stop.is_set)
         cfg = with_fastest_batch(probe)
+    check_shares(cfg, device)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
@@ -157,25 +128,12 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
 def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Training:
     """Make the model, the optimizer, the engine, the log and the checkpoint writer."""
     cfg, console = plan.cfg, around.console
-    model = new_model(plan, console)
-    console.say(console_lines.peak_line(plan.peak.source))
-    device = choose_replicas(plan, console)
-    leave_compiler_out()
-    optimizer = make_optimizer(model, cfg, device.torch_device)
     save_schedule = SaveSchedule(interval.parse_interval(cfg.checkpoint_interval), cfg.keep_every)
-    if not cfg.eval_only:
-        console.say(f"checkpoints: {save_schedule.bound(around.clock.elapsed_ms())}")
     with ExitStack() as opened:  # ends the processes and threads if a later part fails
-        engine = make_engine(
-            model,
-            optimizer,
-            device,
-            seed=cfg.seed,
-            clock=around.clock,
-            console=console,
-            is_stopping=around.stop.is_set,
-        )
+        engine = new_engine(plan, around)
         opened.callback(engine.close)
+        if not cfg.eval_only:
+            console.say(f"checkpoints: {save_schedule.bound(around.clock.elapsed_ms())}")
         log = RunLogWriter(folder.folder, folder.check)
         opened.callback(log.close)
         keep = Retention(cfg.keep_last, cfg.keep_every)
@@ -192,27 +150,6 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         )
         opened.pop_all()  # from now on, `Training.close` closes them
     return t
-
-
-def new_model(plan: Plan, console: Console) -> Model:
-    cfg, shape, device = plan.cfg, plan.shape, plan.device
-    console.say(console_lines.tokens_per_iter_line(cfg.tokens_per_iter))
-    console.say(console_lines.parameters_line(shape.num_params_shown()))
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")  # TF32, as nanoGPT does
-    torch.manual_seed(cfg.seed)
-    random.seed(cfg.seed)
-    np.random.seed(cfg.seed % 2**32)  # Stepglass uses neither of the two; user code may
-    return registry.model_of(shape).to(device.torch_device)
-
-
-def choose_replicas(plan: Plan, console: Console) -> Device:
-    """Decide how many replicas to use. Whether to compile is decided later, when an update has been
-    timed."""
-    device = plan.device
-    replicas, why = choose.pick_replicas(device, plan.cfg.batch_size, plan.shape.num_params())
-    console.say(f"replicas: {replicas}: {why}")
-    return replace(device, replicas=replicas)
 
 
 def eval_schedule(cfg: TrainConfig, windows: Windows) -> EvalSchedule:
@@ -242,6 +179,8 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         t.evals.schedule.eval_ms = rehearsal.eval_ms
         plan_by_clock(t, rehearsal.update_ms, resumed[1] if resumed else None)
         run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
+        if this_rank().restarts:
+            run.event(RestartEvent(restarts=this_rank().restarts))
         with undisturbed(run):
             warm_up(run, t.evals.windows, rehearsal)
     if resumed is not None:
@@ -293,5 +232,12 @@ def start_record(run: Run, peak: Peak, argv: list[str], does_compile: bool) -> S
         tokens_per_iter=run.cfg.tokens_per_iter,
         data=run.data.fingerprint,
         clock_ns_per_switch=cost_per_switch_ns(),
+        **processes(run),
         **environment(replace(run.device, compile=does_compile)),
     )
+
+
+def processes(run: Run) -> dict[str, Any]:
+    """How several processes train together."""
+    here = this_rank()
+    return {"processes": here.of, "parallel": run.cfg.parallel} if here.is_one_of_several else {}

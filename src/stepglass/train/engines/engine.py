@@ -2,13 +2,15 @@
 
 The loop calls these methods and does not know how an engine implements them. Each engine is one
 file in this folder: `single.py` runs one model on one device, `replicas.py` runs one model on every
-core of a CPU.
+core of a CPU. With several processes, `leading.py` is the engine of rank 0, and `ddp.py` or
+`fsdp.py` is what each process computes.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from stepglass.checkpoint import tensors
@@ -25,10 +27,13 @@ class EngineLost(TrainingFailed):
     """A part of the engine has ended or hangs: no further update is possible."""
 
     is_torn = False  # True if an update was interrupted halfway: the weights must not be saved
+    unsaved = "were half changed"  # what has become of the weights then
 
 
 class Engine(ABC):
     """A model, its optimizer, and the device they are on."""
+
+    is_spread = False  # True if each process has only a share of the weights
 
     def __init__(self, model: Model, optimizer: MuonAdamW, device: Device) -> None:
         self.model = model
@@ -58,6 +63,11 @@ class Engine(ABC):
         does."""
         return self._scaler.is_enabled()
 
+    def rank_times(self) -> list[list[float]] | None:
+        """For each of several processes, where it can be told: the milliseconds of computing and
+        those of waiting in an update, mean since the last call."""
+        return None
+
     # -- before the first update ----------------------------------------------------------------
 
     def compile(self, does_compile: bool) -> None:
@@ -82,12 +92,27 @@ class Engine(ABC):
         """The engine's state for a checkpoint, besides tensors."""
         return self._scaler.state_dict()
 
+    def has_finite_weights(self) -> bool:
+        """Whether the weights may be saved."""
+        sums = torch.stack([p.detach().sum() for p in self.model.parameters()])
+        return bool(sums.isfinite().all())
+
     def restore(self, snapshot: Snapshot, place: str) -> None:
         """Restore weights, optimizer and loss scale from a checkpoint."""
+        self.check_fits(snapshot, place)
         tensors.load_model(self.model, snapshot.model, place)
         tensors.load_optimizer(self.model, self.optimizer, snapshot.optim, place)
-        if snapshot.state["scaler"]:
-            self._scaler.load_state_dict(snapshot.state["scaler"])
+        self._set_loss_scale(snapshot.state["scaler"])
+
+    def check_fits(self, snapshot: Snapshot, place: str) -> None:
+        """Raise a CheckpointError if the tensors are not those of this model and optimizer."""
+        tensors.check_fits(tensors.model_tensors(self.model), snapshot.model, place)
+        own = tensors.optimizer_tensors(self.model, self.optimizer)
+        tensors.check_fits(own, snapshot.optim, place)
+
+    def _set_loss_scale(self, stored: dict[str, Any]) -> None:
+        if stored:
+            self._scaler.load_state_dict(stored)
 
     def close(self) -> None:  # noqa: B027  an engine that starts nothing has nothing to end
         """End the processes that the engine has started."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stepglass.errors import os_reason
 from stepglass.hardware.device import Device
@@ -12,6 +13,11 @@ from stepglass.train.engines.engine import Engine
 from stepglass.train.engines.replicas import Replicas
 from stepglass.train.engines.single import SingleEngine
 from stepglass.train.muon import MuonAdamW
+
+if TYPE_CHECKING:
+    from stepglass.train.engines.ddp import DdpShare
+    from stepglass.train.engines.fsdp import FsdpShare
+    from stepglass.train.engines.group import Group
 
 
 def make_engine(
@@ -34,3 +40,23 @@ def make_engine(
             )
             device = replace(device, replicas=1)
     return SingleEngine(model, optimizer, device, clock)
+
+
+def make_share(
+    model: Model,
+    make_optimizer: Callable[[Model], MuonAdamW],
+    device: Device,
+    clock: PhaseClock,
+    group: "Group",
+    parallel: str,
+) -> "DdpShare | FsdpShare":
+    """What one of several processes computes. All of them must call this."""
+    # Imported here, because torch's distributed parts take a second.
+    if parallel == "fsdp":
+        from stepglass.train.engines import fsdp  # noqa: PLC0415
+
+        fsdp.shard(model, device, group)
+        return fsdp.FsdpShare(model, make_optimizer(model), device, clock, group)
+    from stepglass.train.engines.ddp import DdpShare  # noqa: PLC0415
+
+    return DdpShare(model, make_optimizer(model), device, clock, group)

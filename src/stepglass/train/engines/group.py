@@ -1,0 +1,251 @@
+"""The processes of a run, connected: orders from rank 0 to the others, and who is to blame if the
+connection breaks.
+
+    group = Group.connect(this_rank(), timeout_s=120)
+    group.tell("update", rates=[0.1])       # rank 0
+    order, what = group.listen()            # the others
+
+torch.distributed has two groups of them here. The work goes over one: NCCL between GPUs, gloo
+between CPUs, with a timeout. Orders go over the other, which waits longer: rank 0 may have to
+prepare data or to compile before the next order.
+
+Each process keeps a note of where it is. A thread puts it into torchrun's store once a second, so
+that rank 0 can say who is late when a timeout has passed.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import distributed_c10d as c10d
+from torch.distributed.rendezvous import rendezvous
+
+from stepglass import units
+from stepglass.errors import TrainingFailed
+from stepglass.hardware.ranks import Rank
+from stepglass.train.engines.engine import EngineLost
+from stepglass.train.engines.helper_process import state_of
+
+ORDER_BYTES = 512  # longer orders are sent in two pieces
+LENGTH_BYTES = 4
+ORDERS_WITHIN = timedelta(minutes=30)
+NOTE_EVERY_S = 1.0
+REPORT_WITHIN_S = 2.0  # the time that a process has to say why it ends
+LEADER = 0
+
+
+class GroupLost(EngineLost):
+    """A process of the run has ended or does not answer."""
+
+
+class Group:
+    """The connection between the processes of a run."""
+
+    def __init__(self, here: Rank, store: c10d.Store, timeout_s: float) -> None:
+        self.here, self.timeout_s = here, timeout_s
+        self.step = 0  # for messages
+        self._store = store
+        self._orders = dist.new_group(backend="gloo", timeout=ORDERS_WITHIN)
+        self._passed = 0  # points passed in the current order
+        self._closed = threading.Event()
+        store.set(f"pid/{here.number}", str(os.getpid()))
+        # A connection of its own: the other one may be waiting for an answer.
+        notes: Any = store
+        threading.Thread(target=self._keep_noting, args=(notes.clone(),), daemon=True).start()
+
+    @classmethod
+    def connect(cls, here: Rank, timeout_s: float) -> "Group":
+        """Connect to the other processes, which have to do the same."""
+        if here.local_of == here.of and sys.platform == "linux":
+            # gloo would look up the name of this machine, which need not have an address.
+            if "lo" in (name for _, name in socket.if_nameindex()):
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        within = timedelta(seconds=timeout_s)
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        try:
+            found, number, of = next(iter(rendezvous("env://", timeout=within)))
+            # torchrun's store outlives a restart, with the addresses of the processes before it.
+            store = c10d.PrefixStore(f"stepglass/{here.restarts}", found)
+            dist.init_process_group(
+                backend, store=store, rank=number, world_size=of, timeout=within
+            )
+            return cls(here, store, timeout_s)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise TrainingFailed(
+                f"rank {here.number} of {here.of} found no connection to the others at "
+                f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
+                f"{first_line(error)}"
+            ) from error
+
+    def close(self) -> None:
+        self._closed.set()
+        with suppress(RuntimeError):  # the others may be gone
+            dist.destroy_process_group()
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def tell(self, order: str, **what: Any) -> None:
+        """Rank 0: give an order to all others."""
+        self.begin(what.get("step", self.step))
+        data = json.dumps([order, what]).encode()
+        room = ORDER_BYTES - LENGTH_BYTES
+        first, rest = data[:room].ljust(room), data[room:]
+        self._send(len(data).to_bytes(LENGTH_BYTES, "big") + first)
+        if rest:
+            self._send(rest)
+
+    def listen(self) -> tuple[str, dict[str, Any]]:
+        """The others: wait for the next order."""
+        first = self._receive(ORDER_BYTES)
+        length = int.from_bytes(first[:LENGTH_BYTES], "big")
+        data = first[LENGTH_BYTES:][:length]
+        if length > len(data):
+            data += self._receive(length - len(data))
+        order, what = json.loads(data)
+        self.begin(what.get("step", self.step))
+        return order, what
+
+    def _send(self, data: bytes) -> None:
+        dist.broadcast(torch.frombuffer(bytearray(data), dtype=torch.uint8), LEADER, self._orders)
+
+    def _receive(self, size: int) -> bytes:
+        buffer = torch.empty(size, dtype=torch.uint8)
+        dist.broadcast(buffer, LEADER, self._orders)
+        return buffer.numpy().tobytes()
+
+    # -- tensors --------------------------------------------------------------------------------
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean of a number over all processes."""
+        dist.all_reduce(value)
+        return value / self.here.of
+
+    def share(self, tensor: Tensor) -> Tensor:
+        """Copy a tensor of rank 0 to all others, in place."""
+        dist.broadcast(tensor, LEADER)
+        return tensor
+
+    def gather_rows(self, rows: Tensor) -> Tensor:
+        """The rows of all processes, one after the other. All have the same number of rows."""
+        of_each = [torch.empty_like(rows) for _ in range(self.here.of)]
+        dist.all_gather(of_each, rows)
+        return torch.cat(of_each)
+
+    # -- who is late ----------------------------------------------------------------------------
+
+    def begin(self, step: int) -> None:
+        self.step, self._passed = step, 0
+
+    def passed(self) -> None:
+        """Note that this process has passed one more point on its way through an order."""
+        self._passed += 1
+
+    def _keep_noting(self, store: c10d.Store) -> None:
+        beat = 0
+        with suppress(RuntimeError):  # torchrun is gone
+            while not self._closed.wait(NOTE_EVERY_S):
+                beat += 1
+                store.set(f"at/{self.here.number}", f"{self.step} {self._passed} {beat}")
+
+    def _notes(self) -> dict[int, list[int]]:
+        """Where each process was a moment ago: its step, the points it has passed, and a number
+        that changes while it lives."""
+        keys = {number: f"at/{number}" for number in range(self.here.of)}
+        found = {n: self._store.get(key) for n, key in keys.items() if self._store.check([key])}
+        return {n: [int(word) for word in note.split()] for n, note in found.items()}
+
+    def _late(self) -> list[int]:
+        """The processes that others wait for: those that give no more notes, or else those that
+        have come least far."""
+        before = self._notes()
+        time.sleep(2.5 * NOTE_EVERY_S)
+        now = self._notes()
+        silent = [n for n in range(self.here.of) if n not in now or before.get(n) == now[n]]
+        if silent:
+            return silent
+        least = min(note[:2] for note in now.values())
+        return [n for n, note in now.items() if note[:2] == least]
+
+    # -- who is to blame ------------------------------------------------------------------------
+
+    def report(self, error: BaseException) -> None:
+        """Tell rank 0 why this process ends. Only the first such report counts."""
+        with suppress(RuntimeError):  # torchrun is gone
+            if self._store.add("reports", 1) == 1:
+                self._store.set("error", f"rank {self.here.number}: {first_line(error)}")
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Rank 0: turn an error of the connection into one that says which process is to blame."""
+        try:
+            yield
+        except RuntimeError as error:
+            if not is_group_error(error):
+                raise
+            raise GroupLost(self._why(error)) from error
+
+    def _why(self, error: RuntimeError) -> str:
+        step = f"step {self.step}"
+        try:
+            said = self._first_report()
+            if said is not None:
+                return f"{step}: {said}"
+            gone = self._gone()
+            if gone:
+                return f"{step}: {', '.join(gone)} ended without a word: killed, or out of memory"
+            if "timed out" in str(error).lower() or "timeout" in str(error).lower():
+                late = self._late()
+                self._kill(late)
+                names = ", ".join(f"rank {number}" for number in late)
+                within = units.duration(1000 * self.timeout_s)
+                return f"{step}: {names} did not answer within {within} (--rank_timeout)"
+        except RuntimeError:
+            pass  # the store is gone as well
+        return f"{step}: the connection to another process was lost: {first_line(error)}"
+
+    def _first_report(self) -> str | None:
+        deadline = time.monotonic() + REPORT_WITHIN_S
+        while not self._store.check(["error"]):
+            if time.monotonic() > deadline or self._gone():
+                return None
+            time.sleep(0.05)
+        return str(self._store.get("error").decode())
+
+    def _gone(self) -> list[str]:
+        """The other processes that have ended."""
+        pids = self._pids_here()
+        return [f"rank {n} (process {pid})" for n, pid in pids.items() if state_of(pid) == "gone"]
+
+    def _kill(self, late: list[int]) -> None:
+        """End processes that would keep torchrun waiting: they may not react to a signal."""
+        for number, pid in self._pids_here().items():
+            if number in late:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _pids_here(self) -> dict[int, int]:
+        """The other processes, if all are on this machine and it can be asked about them."""
+        if self.here.local_of < self.here.of or not os.path.isdir("/proc/self"):
+            return {}
+        return {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
+
+
+def is_group_error(error: BaseException) -> bool:
+    """True for an error of the connection between processes."""
+    is_of_torch = isinstance(error, dist.DistError)
+    return is_of_torch or any(name in str(error) for name in ("gloo", "Gloo", "NCCL"))
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

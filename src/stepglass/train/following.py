@@ -1,0 +1,122 @@
+"""What the processes of a run other than rank 0 do: they compute what rank 0 asks for.
+
+They print nothing and write nothing. If one fails, it tells rank 0 why and ends, and rank 0 shows
+the error. Signals are for rank 0: the others end when it ends.
+"""
+
+import os
+import signal
+import traceback
+from typing import Any
+
+import numpy as np
+import torch
+
+from stepglass.data import dataset, identity
+from stepglass.errors import DataError, StepglassError
+from stepglass.hardware import choose
+from stepglass.hardware.peak import Peak
+from stepglass.hardware.ranks import this_rank
+from stepglass.measure.clock import PhaseClock
+from stepglass.measure.shapes import shape_of
+from stepglass.process import SIGNALS, keep_freed_memory
+from stepglass.settings.command_line import read_command_line
+from stepglass.settings.train import TrainConfig
+from stepglass.train.batches import micro_batches
+from stepglass.train.building import Plan, new_share
+from stepglass.train.console import Console
+from stepglass.train.engines.group import Group, is_group_error
+from stepglass.train.engines.leading import score_together
+from stepglass.train.memory_errors import is_out_of_memory
+
+
+def follow_rank_0(argv: list[str]) -> int:
+    """Follow rank 0 to the end of the run, and return an exit code."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    timeout_s = read_command_line(argv).value("rank_timeout")
+    group = Group.connect(this_rank(), timeout_s)
+    try:
+        take_orders(group)
+    except Exception as error:  # noqa: BLE001  whatever it is, rank 0 shows it
+        if is_group_error(error):
+            return 1  # rank 0 has ended, or says who is late
+        group.report(error)
+        if not (isinstance(error, StepglassError) or is_out_of_memory(error)):
+            traceback.print_exc()
+        return 1
+    group.close()
+    return 0
+
+
+def take_orders(group: Group) -> None:
+    """Build this process's share of the run, and do what rank 0 says until it says `close`."""
+    order, what = group.listen()
+    if order == "close":
+        return
+    following = Following(group, TrainConfig(**what["config"]), what["data"])
+    while True:
+        order, what = group.listen()
+        if order == "close":
+            return
+        getattr(following, order)(**what)
+
+
+class Following:
+    """The orders of rank 0, each a method with the name of the engine's."""
+
+    def __init__(self, group: Group, cfg: TrainConfig, data_of_leader: dict[str, Any]) -> None:
+        self._group, self._cfg = group, cfg
+        self._data = dataset.load_dataset(cfg.dataset, cfg.block_size)
+        if not identity.is_same_data(data_of_leader, self._data.fingerprint):
+            difference = identity.difference(data_of_leader, self._data.fingerprint)
+            raise DataError(f"{self._data.folder}: not the data of rank 0 ({difference})")
+        device = choose.pick_device(cfg)
+        if device.type == "cpu":
+            keep_freed_memory()
+        shape = shape_of(cfg, self._data.vocab_size)
+        plan = Plan(cfg, device, self._data, shape, Peak(None, "of rank 0"), None)
+        silent = Console(open(os.devnull, "w"))  # noqa: SIM115  as long as the process
+        self._share = new_share(plan, silent, PhaseClock(), group)
+
+    def backward(self, step: int, count: int) -> None:
+        here = self._group.here
+        mixed = np.random.SeedSequence((self._cfg.seed, step, here.number))
+        torch.manual_seed(int(mixed.generate_state(1)[0]))  # rank 0's generator is in checkpoints
+        self._share.backward(micro_batches(self._data, self._cfg, step)[:count], step)
+
+    def update(self, grad_clip: float, rates: list[float]) -> None:
+        for group, rate in zip(self._share.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._share.update(grad_clip)
+
+    @torch.inference_mode()
+    def score(self, rows: int, width: int) -> None:
+        both = torch.empty((2, self._group.here.of * rows, width), dtype=torch.int32)
+        score_together(self._share, self._group, both)
+
+    def compile(self, does_compile: bool) -> None:
+        self._share.compile(does_compile)
+
+    def rehearse_update(self, grad_clip: float) -> None:
+        """As `rehearse_update` in train/pace.py does in rank 0: nothing changes."""
+        for group in self._share.optimizer.param_groups:
+            group["lr"] = 0.0
+        self._share.rehearse_update(grad_clip)
+        for remembered in self._share.optimizer.state.values():
+            remembered["step"].zero_()
+
+    def discard_gradients(self) -> None:
+        self._share.discard_gradients()
+
+    def rank_times(self) -> None:
+        self._share.rank_times()
+
+    def has_finite_weights(self) -> None:
+        self._share.has_finite_weights()
+
+    def tensors(self) -> None:
+        self._share.tensors()
+
+    def restore(self, scaler: dict[str, Any]) -> None:
+        self._share.receive(scaler)

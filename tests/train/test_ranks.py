@@ -1,0 +1,283 @@
+"""Several processes that train one model, over gloo. They are real processes."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from helpers import prepare_tiny, records, story, tiny_args, train_tiny
+from processes import Forked, ForkServer
+from runs import digest
+from stepglass.cli import main
+from stepglass.data.dataset import load_dataset
+from stepglass.run_dir import checkpoints
+from stepglass.settings.train import TrainConfig
+from stepglass.train.batches import micro_batches
+
+BOTH = pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
+# Two micro-batches: half of each gradient plus half of the other has one result in any order.
+# Width 32: torch's AdamW rounds the last few numbers of a tensor differently, those that do not
+# fill a register, and a share of a shorter vector would have nothing else.
+TWO = {
+    "gradient_accumulation_steps": 2,
+    "n_embd": 32,
+    "max_iters": 20,
+    "lr_decay_iters": 20,
+    "eval_interval": 10,
+    "compile": False,
+}
+
+
+@pytest.fixture(autouse=True)
+def data(threads) -> None:
+    threads(1)
+    prepare_tiny()
+
+
+def start_ranks(
+    fork_server: ForkServer,
+    *,
+    folders: tuple[str, ...] = (".", "."),
+    rest_s: float = 0.0,
+    **settings: Any,
+) -> list[Forked]:
+    """A process for each folder, as torchrun would start them, without its restarts."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    world = {
+        "WORLD_SIZE": str(len(folders)),
+        "LOCAL_WORLD_SIZE": str(len(folders)),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+    return [
+        fork_server.start(
+            "train",
+            *tiny_args(**TWO | settings),
+            cwd=Path(folder),
+            rest_s=rest_s,
+            env=world | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank, folder in enumerate(folders)
+    ]
+
+
+def train_ranks(fork_server: ForkServer, **settings: Any) -> list[str]:
+    """Train to the end; what each process printed."""
+    processes = start_ranks(fork_server, **settings)
+    ends = [process.communicate() for process in processes]
+    assert [process.wait() for process in processes] == [0, 0], ends
+    return [out + error for out, error in ends]
+
+
+def weights(out_dir: str) -> dict[str, Tensor]:
+    newest = checkpoints.committed(Path(out_dir))[0]
+    return safetensors.torch.load_file(newest / "model.safetensors")
+
+
+def wait_for_line(process: Forked, start: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(start):
+            return
+    raise AssertionError(f"no line starts with {start}: {process.stderr.read()}")
+
+
+# -- the same weights ----------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("model", "optimizer"),
+    [
+        ("modern", "muon"),
+        ("gpt2", "adamw"),
+        pytest.param("modern", "adamw", marks=pytest.mark.long),
+        pytest.param("gpt2", "muon", marks=pytest.mark.long),
+    ],
+)
+def test_two_processes_learn_what_one_learns(fork_server, model, optimizer, parallel):
+    chosen = {"model": model, "optimizer": optimizer, "grad_clip": 0}
+    printed = train_ranks(fork_server, out_dir="two", parallel=parallel, **chosen)
+    assert train_tiny(**TWO, **chosen, out_dir="one") == 0
+    assert digest("two") == digest("one")
+    assert [r["val_loss"] for r in records("eval", "two")] == pytest.approx(
+        [r["val_loss"] for r in records("eval", "one")], rel=1e-6
+    )
+    assert [r["loss"] for r in records("iter", "two")] == pytest.approx(
+        [r["loss"] for r in records("iter", "one")], rel=1e-6
+    )
+    told = [r["detail"] for r in records("event", "two") if r["name"] == "ranks"]
+    assert [len(detail["compute_ms"]) for detail in told] == ([2, 2] if parallel == "ddp" else [])
+    assert all(ms > 0 for detail in told for ms in detail["compute_ms"] + detail["wait_ms"])
+    assert f"processes: 2, {parallel}: 4 sequences of an update each" in printed[0]
+    assert printed[1] == ""
+
+
+@BOTH
+@pytest.mark.long
+def test_clipped_gradients_have_the_norm_of_one_process(fork_server, parallel):
+    train_ranks(fork_server, out_dir="two", parallel=parallel, grad_clip=0.01)
+    assert train_tiny(**TWO, out_dir="one", grad_clip=0.01) == 0
+    if parallel == "ddp":
+        assert digest("two") == digest("one")
+    one, two = weights("one"), weights("two")
+    far = sum((one[name] - two[name]).square().sum() for name in one)
+    size = sum(weight.square().sum() for weight in one.values())
+    assert (far / size) ** 0.5 < 1e-6  # FSDP adds the squares up in another order
+    assert all(r["grad_norm"] > 0.01 for r in records("iter", "two"))
+
+
+def test_processes_share_the_rows_that_one_would_read(monkeypatch):
+    cfg = TrainConfig(dataset="tiny", batch_size=4, gradient_accumulation_steps=3, block_size=8)
+    data = load_dataset("tiny", 8)
+    whole = torch.cat([x for x, _ in micro_batches(data, cfg, 7)])
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    shares = []
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        shares.append([x for x, _ in micro_batches(data, cfg, 7)])
+    assert [[len(x) for x in share] for share in shares] == [[4, 2], [4, 2]]
+    assert torch.equal(torch.cat([x for share in shares for x in share]), whole)
+
+
+# -- stopped, saved and resumed ------------------------------------------------------------------
+
+
+def test_a_run_goes_on_with_another_number_of_processes(fork_server):
+    """From DDP to FSDP and to one process, each stopped by a signal: all ranks at one step."""
+    chosen = TWO | {"max_iters": 40, "lr_decay_iters": 40, "grad_clip": 0, "eval_interval": 40}
+    assert train_tiny(**chosen, out_dir="whole") == 0
+    for number, (init_from, parallel) in enumerate([("scratch", "ddp"), ("resume", "fsdp")], 1):
+        leader, follower = start_ranks(
+            fork_server, rest_s=0.05, **chosen, init_from=init_from, parallel=parallel
+        )
+        wait_for_line(leader, f"iter {10 * number}")
+        leader.send_signal(signal.SIGTERM)
+        assert (leader.wait(), follower.wait()) == (0, 0)
+        end = records("end")[-1]
+        newest = checkpoints.committed(Path("out"))[0]
+        assert (end["reason"], end["iter"]) == ("signal", checkpoints.step_of(newest))
+    assert main(["resume", "out"]) == 0
+    assert digest("out") == digest("whole")
+    assert [r["iter"] for r in story("iter")] == list(range(40))
+
+
+# -- what goes wrong -----------------------------------------------------------------------------
+
+
+def test_the_error_of_another_process_is_the_one_shown(fork_server):
+    Path("elsewhere").mkdir()
+    leader, follower = start_ranks(fork_server, folders=(".", "elsewhere"))
+    assert leader.wait() == 1
+    assert follower.wait() == 1
+    error = leader.communicate()[1]
+    assert error.startswith("error: step 0: rank 1: data/tiny: no such data set")
+    assert error.count("\n") == 1
+    assert follower.communicate() == ("", "")
+
+
+@BOTH
+def test_a_lost_process_ends_the_run_and_is_named(fork_server, parallel):
+    """DDP has all weights in rank 0 and saves them. FSDP has lost some, and names the newest
+    checkpoint."""
+    leader, follower = start_ranks(
+        fork_server, parallel=parallel, checkpoint_interval=5, eval_interval=1000, max_iters=100_000
+    )
+    wait_for_line(leader, "checkpoint 5")
+    follower.kill()
+    _, error = leader.communicate()
+    assert leader.wait() == 1
+    assert f"rank 1 (process {follower.pid}) ended without a word" in error
+    assert error.count("\n") == 1
+    [end] = records("end")
+    newest = checkpoints.step_of(checkpoints.committed(Path("out"))[0])
+    assert end["reason"] == "failed"
+    if parallel == "ddp":
+        assert newest == end["iter"]
+    else:
+        assert "were spread over all processes and are not saved" in error
+        assert end["iter"] - 10 <= newest <= end["iter"]
+
+
+@pytest.mark.long
+@BOTH
+def test_a_process_that_hangs_is_named_with_the_step(fork_server, parallel):
+    leader, follower = start_ranks(
+        fork_server, parallel=parallel, rank_timeout=3, eval_interval=1000, max_iters=100_000
+    )
+    wait_for_line(leader, "iter 9")
+    follower.send_signal(signal.SIGSTOP)
+    error = leader.communicate()[1]
+    assert leader.wait() == 1
+    step = records("end")[0]["iter"]
+    assert error.startswith(f"error: step {step}: rank 1 did not answer within 3.0s")
+    assert follower.wait() == -signal.SIGKILL
+
+
+@pytest.mark.long
+def test_a_save_at_every_step_does_not_disturb_the_processes(fork_server):
+    train_ranks(
+        fork_server, parallel="fsdp", checkpoint_interval=1, max_iters=100, eval_interval=1000
+    )
+    assert len(records("checkpoint")) == 100
+
+
+def test_batches_that_cannot_be_shared_are_refused(fork_server):
+    leader, follower = start_ranks(fork_server, batch_size=3, gradient_accumulation_steps=3)
+    _, error = leader.communicate()
+    assert leader.wait() == 2
+    assert "2 processes cannot share the 9 sequences of an update" in error
+    assert follower.wait() == 1
+    assert not Path("out").exists()
+
+
+# -- torchrun ------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lost", [0, 1])
+def test_nproc_starts_again_after_a_lost_process(fork_server, lost):
+    assert train_tiny(**TWO | {"max_iters": 60, "lr_decay_iters": 60}, out_dir="whole") == 0
+    settings = TWO | {"max_iters": 60, "lr_decay_iters": 60, "checkpoint_interval": 5}
+    args = tiny_args(**settings, nproc=2, max_restarts=1)
+    launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
+    wait_for_line(launcher, "checkpoint 5")
+    os.kill(pid_of_rank(launcher, lost), signal.SIGKILL)
+    out, error = launcher.communicate()
+    assert launcher.wait() == 0, error
+    assert "note: a process was lost, and all were started again" in out
+    assert "Resuming training from out" in out
+    assert digest("out")["model.safetensors"] == digest("whole")["model.safetensors"]
+
+
+@pytest.mark.long
+def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server):
+    args = tiny_args(**TWO | {"max_iters": 100_000, "eval_interval": 100_000}, nproc=2)
+    launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
+    wait_for_line(launcher, "iter 9")
+    launcher.send_signal(signal.SIGTERM)
+    _, error = launcher.communicate()
+    assert (launcher.wait(), error) == (0, "")
+    [saved] = checkpoints.committed(Path("out"))
+    [end] = records("end")
+    assert (end["reason"], end["iter"]) == ("signal", checkpoints.step_of(saved))
+
+
+def pid_of_rank(launcher: Forked, rank: int) -> int:
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == launcher.pid and f"RANK={rank}\0" in (path / "environ").read_text():
+                return int(path.name)
+        except OSError:  # it has just ended
+            continue
+    raise AssertionError(f"no process is rank {rank}")
