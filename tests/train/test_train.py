@@ -157,7 +157,7 @@ def test_standard_error_is_that_of_the_windows():
     data = dataset.load_dataset("tiny", 8)
     net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
     cpu = pick_device(cfg)
-    windows = replace(choose_windows(data, cfg, net.config, cpu), rows=4)
+    windows = replace(choose_windows(data, cfg, cpu), rows=4)
     engine = SingleEngine(net, make_optimizer(net, cfg, cpu.torch_device), cpu, PhaseClock())
     result = evaluate(engine, windows, lambda: False)
     assert result is not None

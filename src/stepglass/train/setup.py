@@ -173,7 +173,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         writer = CheckpointWriter(folder, engine.device, log, keep)
         opened.callback(writer.close)
         run = Run(cfg, folder, plan.data, engine, around.clock, log, console, around.stop)
-        windows = choose_windows(plan.data, cfg, plan.shape, engine.device)
+        windows = choose_windows(plan.data, cfg, engine.device)
         t = Training(
             run,
             Evaluations(run, windows, eval_schedule(cfg, windows), plan.tokenizer),
