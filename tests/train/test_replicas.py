@@ -226,7 +226,7 @@ def test_every_replica_has_a_window_to_score():
 def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, capsys):
     threads(2)
 
-    def broken(model):
+    def broken(model, **options):
         raise RuntimeError("no C compiler")
 
     monkeypatch.setattr(torch, "compile", broken)

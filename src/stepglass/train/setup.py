@@ -24,7 +24,8 @@ from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import ConfigError, os_reason
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
-from stepglass.hardware.device import CudaTimer, Device
+from stepglass.hardware.device import Device
+from stepglass.hardware.device_queue import timer_of
 from stepglass.hardware.peak import Peak, find_peak
 from stepglass.loggers import start
 from stepglass.measure import console_lines, mfu
@@ -243,7 +244,7 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         replace_file(FileOps(), folder, "config.json", json_files.json_bytes(asdict(cfg)))
         replace_file(FileOps(), folder, "tokenizer.json", t.saves.tokenizer)
     if run.device.is_async:
-        run.clock.attach(CudaTimer())
+        run.clock.attach(timer_of(run.device.torch_device))
 
 
 def start_loggers(run: Run) -> None:

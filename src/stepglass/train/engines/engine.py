@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from stepglass.checkpoint import tensors
@@ -91,6 +92,12 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027  an engine that starts nothing has nothing to end
         """End the processes that the engine has started."""
+
+
+def compiled(model: nn.Module) -> nn.Module:
+    """The compiled model: one graph for training and one for evaluation, each for one size of a
+    batch. Anything that would need more of them is an error here, not a slow run."""
+    return torch.compile(model, fullgraph=True, dynamic=False)  # type: ignore[return-value]
 
 
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
