@@ -156,7 +156,7 @@ def test_a_signal_ends_a_compilation_at_once(threads, monkeypatch, capsys):
     """In a process of its own the compiler would go on for a minute."""
     threads(2)
 
-    def compiler_that_never_ends(model):
+    def compiler_that_never_ends(model, **options):
         os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("the signal came too late")
 
@@ -175,7 +175,7 @@ def test_a_signal_is_answered_although_the_compiler_takes_it_for_an_error_of_its
     waited for then: they would compile for another minute."""
     threads(replicas)
 
-    def compiler_that_wraps_errors(model):
+    def compiler_that_wraps_errors(model, **options):
         try:
             os.kill(os.getpid(), signal.SIGINT)
         except BaseException as error:
