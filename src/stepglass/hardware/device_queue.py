@@ -33,6 +33,9 @@ class EventTimer:
     def elapsed_ms(self, start: Any, end: Any) -> float | None:
         return float(start.elapsed_time(end)) if end.query() else None
 
+    def is_passed(self, mark: Any) -> bool:
+        return bool(mark.query())
+
     def recycle(self, mark: Any) -> None:
         self._free.append(mark)
 
