@@ -1,3 +1,4 @@
+# ruff: noqa: E501  the page has long lines
 """docs/gpu.md: what to expect of GPUs, calculated. Nothing in it was measured.
 
 python docs/gpu_page.py > docs/gpu.md
@@ -71,8 +72,8 @@ def main() -> None:
             sys.stdout.write(row(name, gib, model) + "\n")
     sys.stdout.write(
         "\nThe largest batch that leaves 15 % of the memory free is taken, 32 rows at most. If your "
-        "card says something\nelse, please report the closing table of `stepglass train`: it names "
-        "the device, the times on its own clock, and\nwhat sets the pace.\n"
+        "card says something\nelse, please send us what `stepglass bench gpu` prints: one "
+        "block with the device, times, MFU, memory and\nwhat sets the pace.\n"
     )
 
 
