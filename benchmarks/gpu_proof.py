@@ -248,6 +248,7 @@ def check(holds: bool, otherwise: str) -> None:
 
 def main() -> None:
     torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")  # as a run on CUDA does
     cpu_ops.F = FlashFunctional()
     shipped = torch._C._cuda_getArchFlags().split()
     print(f"torch {torch.__version__} has kernels for {', '.join(shipped)}")
