@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: Python 3.11 or newer with venv, and make.
 PYTHON ?= python3
 VENV ?= .venv
+CUDA_VENV ?= .venv-cuda
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 TEST_PROCESSES ?= 5
@@ -8,7 +9,7 @@ TEST_PROCESSES ?= 5
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test test-long browser terminal test-gpt2 torture fuzz lint types check bench format clean
+.PHONY: train test test-long browser terminal test-gpt2 torture fuzz gpu-proof lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -53,6 +54,17 @@ torture: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/fuzz_files.py
 
+## the training step compiled for four GPUs that need not be here; PyTorch for CUDA is 5 GB; ten minutes or more.
+## `===` takes exactly this version: a wheel for CPUs has a longer one
+gpu-proof: $(CUDA_VENV)/.installed
+	PYTHONPATH=src:benchmarks $(CUDA_VENV)/bin/python benchmarks/gpu_proof.py
+
+$(CUDA_VENV)/.installed: constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv $(CUDA_VENV)
+	$(CUDA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  'torch===$(shell sed -n 's/^torch==//p' constraints.txt)' numpy safetensors setuptools
+	@touch $@
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -77,7 +89,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(CUDA_VENV) .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

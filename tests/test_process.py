@@ -15,7 +15,7 @@ from helpers import command, prepare_tiny, records, run_process, story, tiny_arg
 from processes import Forked, wait_until
 from stepglass.checkpoint import tensors
 from stepglass.cli import main
-from stepglass.process import StopRequest
+from stepglass.process import StopRequest, let_segments_grow
 from stepglass.run_dir import checkpoints
 
 
@@ -200,3 +200,29 @@ def test_the_interpreter_looks_for_circles_rarely_and_never_when_it_ends():
         [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[1] == "True 200000"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, "expandable_segments:True"),
+        ({"PYTORCH_ALLOC_CONF": "backend:native"}, "backend:native"),
+        ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, None),
+    ],
+)
+def test_gpu_memory_grows_in_place_unless_the_user_has_said_otherwise(before, after, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    environment = dict(before)
+    let_segments_grow(environment)
+    assert environment.get("PYTORCH_ALLOC_CONF") == after
+
+
+def test_the_allocator_is_set_before_torch_is_imported():
+    code = (
+        "import os, sys, stepglass.__main__ as m; "
+        "m.main = lambda: print(os.environ['PYTORCH_ALLOC_CONF'], 'torch' in sys.modules) or 0; "
+        "m.process()"
+    )
+    clean = {key: value for key, value in os.environ.items() if "ALLOC_CONF" not in key}
+    done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("expandable_segments:True False\n", "")

@@ -7,12 +7,13 @@ from contextlib import suppress
 from typing import TextIO
 
 from stepglass.cli import main
-from stepglass.process import collect_rarely
+from stepglass.process import collect_rarely, let_segments_grow
 
 
 def process() -> int:
     """Run the command line of this process, and return its exit code."""
     collect_rarely()
+    let_segments_grow(os.environ)
     code = main()
     # Python flushes both at exit, and would change the exit code if that failed.
     # The reader of stdout may have left during a run, which went on. A message that cannot be

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
@@ -145,3 +145,11 @@ def is_glibc() -> bool:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
     except (AttributeError, ValueError):  # Windows has no confstr, other C libraries not this name
         return False
+
+
+def let_segments_grow(environment: MutableMapping[str, str]) -> None:
+    """Let torch's memory on a CUDA GPU grow in place: pieces that are freed can then be joined, and
+    memory runs out later. Call this before torch is imported. A setting that exists is kept."""
+    is_set = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} & environment.keys()
+    if sys.platform == "linux" and not is_set:  # other systems cannot do it, and torch would warn
+        environment["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"

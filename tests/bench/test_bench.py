@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepglass.bench import command, loops, throughput, time_to_loss
+from stepglass.bench import command, gpu, loops, throughput, time_to_loss
 from stepglass.cli import main
 from stepglass.errors import ConfigError, TrainingFailed
 from stepglass.settings.nanogpt_defaults import CPU_FLAGS
@@ -138,3 +138,20 @@ def test_help_lists_the_benchmarks(capsys):
     assert main(["bench", "--help"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in command.HELP)
+
+
+# -- a GPU ----------------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_it_says_so(capsys, tmp_path):
+    assert main(["bench", "gpu", f"--out={tmp_path}/bench.json"]) == 2
+    assert "error: bench gpu: expected a GPU that torch" in capsys.readouterr().err
+
+
+def test_the_lines_to_send_have_everything_even_if_some_is_unknown(threads):
+    threads(1)
+    said = []
+    gpu.measure(said.append, TINY | {"device": "cpu"}, steps=3)
+    assert said[1].startswith("device: ")
+    assert said[3].startswith("ours: ")
+    assert said[-3:] == ["peak memory: n/a", "pace: n/a", "--- end ---"]

@@ -555,3 +555,45 @@ def test_our_own_evaluations_are_paired_and_not_called_noise():
         phases = {"forward_backward": 100.0}
         records.append({"kind": "iter", "iter": n, "loss": 3.0, "wall_ms": 100.0, "phases": phases})
     assert named("eval-noise", "".join(json.dumps(r) + "\n" for r in records)) == []
+
+
+# -- what sets the pace ---------------------------------------------------------------------------
+
+
+def ended_on_a_gpu(**ledger) -> str:
+    start = {"kind": "start", "schema": 1, "config": {"compile": False}, "device_type": "cuda"}
+    iterations = [
+        {"kind": "iter", "iter": n, "loss": 3.0, "wall_ms": 20.0, "phases": {"other": 20.0}}
+        for n in range(5)
+    ]
+    totals = {"wall_ms": 100.0, "phases": {"other": 100.0}, **ledger}
+    end = {"kind": "end", "reason": "finished", "iter": 5, "ledger": totals}
+    return "".join(json.dumps(record) + "\n" for record in (start, *iterations, end))
+
+
+@pytest.mark.parametrize(
+    ("data_ms", "behind", "variant", "level", "change"),
+    [
+        (1.0, 0.9, "gpu", "note", {}),
+        (1.0, 0.1, "python", "advice", {"compile": True}),
+        (30.0, 0.1, "data", "advice", {}),
+    ],
+)
+def test_the_devices_clock_says_what_sets_the_pace(data_ms, behind, variant, level, change):
+    phases = {"data": data_ms, "forward_backward": 60.0}
+    [finding] = named("pace-setter", ended_on_a_gpu(device_phases=phases, device_behind=behind))
+    assert (finding.variant, finding.level, finding.change) == (variant, level, change)
+
+
+@pytest.mark.parametrize(
+    "ledger",
+    [
+        {},
+        {"device_phases": {"data": 1.0}},
+        {"device_phases": [1], "device_behind": 0.5},
+        {"device_phases": {"data": None}, "device_behind": 0.5},
+        {"device_phases": {"data": 1.0}, "device_behind": "much"},
+    ],
+)
+def test_without_the_devices_clock_nothing_is_said_about_the_pace(ledger):
+    assert named("pace-setter", ended_on_a_gpu(**ledger)) == []

@@ -8,7 +8,6 @@ import torch
 
 from stepglass.errors import DeviceError
 from stepglass.hardware import choose
-from stepglass.hardware.device import CudaTimer
 from stepglass.hardware.peak import Peak, find_peak, measured_again
 from stepglass.settings.train import TrainConfig
 
@@ -132,34 +131,3 @@ def test_the_higher_of_two_measured_peaks_is_kept():
     assert measured_again(Peak(None, "unknown"), chosen).flops_per_s == 1e11
     high = Peak(1e30, "high")
     assert measured_again(high, chosen) is high
-
-
-class FakeEvent:
-    """A CUDA event on a device that is `passed` events far."""
-
-    recorded = 0
-    passed = 0
-
-    def __init__(self, enable_timing=False):
-        assert enable_timing
-
-    def record(self):
-        FakeEvent.recorded += 1
-        self.number = FakeEvent.recorded
-
-    def query(self):
-        return self.number <= FakeEvent.passed
-
-    def elapsed_time(self, end):
-        return 2.0 * (end.number - self.number)
-
-
-def test_cuda_timer_reads_events_only_when_they_are_passed_and_uses_them_again(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
-    timer = CudaTimer()
-    start, end = timer.mark(), timer.mark()
-    assert timer.elapsed_ms(start, end) is None
-    FakeEvent.passed = FakeEvent.recorded
-    assert timer.elapsed_ms(start, end) == 2.0
-    timer.recycle(start)
-    assert timer.mark() is start

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,6 +111,9 @@ class FakeTimer:
     def elapsed_ms(self, start: int, end: int) -> float | None:
         return 10.0 * (end - start) if end <= self.passed else None
 
+    def is_passed(self, mark: int) -> bool:
+        return mark <= self.passed
+
     def recycle(self, mark: int) -> None:
         self.free.append(mark)
 
@@ -147,3 +151,22 @@ def test_marks_are_used_again_and_none_twice():
 
 def test_the_clock_can_tell_its_own_cost():
     assert 0 < cost_per_switch_ns(rounds=50) < 1e6
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_device_times_of_a_run_add_up_and_say_whether_the_device_was_behind(is_fast):
+    clock, timer = PhaseClock(FakeTime()), FakeTimer()
+    clock.attach(timer)
+    for _ in range(4):
+        with clock.phase("forward_backward"):
+            pass
+        with clock.phase("optimizer"):
+            if is_fast:
+                timer.passed = timer.marks  # it has begun what is being queued
+        lap = clock.lap()
+        timer.passed = timer.marks
+        assert lap.is_settled()
+        clock.add_device_times(lap)
+    total = clock.total()
+    assert total.device_phases == {"other": 120.0, "forward_backward": 40.0, "optimizer": 40.0}
+    assert total.behind == (0.0 if is_fast else 1.0)

@@ -33,3 +33,33 @@ def test_what_the_writer_did_is_beside_the_sum():
     assert last == (
         "  beside it, in the background: 3.0s of writing checkpoints (2 saved, 1 failed)"
     )
+
+
+@pytest.mark.parametrize(
+    ("device_phases", "behind", "said"),
+    [
+        (
+            {"forward_backward": 3800.0, "optimizer": 200.0},
+            1.0,
+            [
+                "  on the device's own clock: forward_backward 3.80s",
+                "  the GPU sets the pace: it always had work queued",
+            ],
+        ),
+        (
+            {"forward_backward": 1010.0, "optimizer": 200.0},
+            0.1,
+            ["  Python sets the pace: the GPU waits for kernels to be started"],
+        ),
+    ],
+)
+def test_the_devices_times_are_shown_where_they_differ(device_phases, behind, said):
+    """The host had queued an update in a second, and waited where the queue happened to be full."""
+    host = {"forward_backward": 1_000_000_000, "optimizer": 210_000_000, "log": 2_790_000_000}
+    total = Lap(4_000_000_000, host, device_phases, behind)
+    none = Background(checkpoint_writer_ms=0.0, saves=0, failed_saves=0)
+    assert ledger.ledger_lines(total, none)[-len(said) - 1 :] == [
+        "  wall clock              4.00s  100.0%",
+        *said,
+    ]
+    assert ledger.ledger_totals(total).device_behind == behind

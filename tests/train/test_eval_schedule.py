@@ -1,18 +1,21 @@
 """Evaluation keeps to its budget, and stops a run at its target."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from helpers import prepare_tiny, records, train_tiny
 from stepglass.cli import main
+from stepglass.data.dataset import load_dataset
 from stepglass.hardware.choose import pick_device
-from stepglass.measure.shapes import shape_of
 from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 from stepglass.train.eval_schedule import BADLY, EvalSchedule
-from stepglass.train.evaluate import rows_at_once
+from stepglass.train.evaluate import Windows, evaluate, rows_at_once
 from stepglass.train.evaluation import Evaluation
 
 
@@ -192,10 +195,56 @@ def test_no_target_is_no_target_even_for_a_loss_of_zero(monkeypatch):
     assert [record["reason"] for record in records("end")] == ["finished"]
 
 
-def test_windows_at_once_shrink_with_the_vocabulary():
-    """8192 tokens of GPT-2's vocabulary would be 3 GB of logits."""
-    cpu = pick_device(TrainConfig(device="cpu"))
-    cfg = TrainConfig(block_size=64)
-    rows = [rows_at_once(5000, cfg, shape_of(cfg, vocab_size), cpu) for vocab_size in (65, 50_304)]
-    assert rows == [128, 5]
-    assert rows_at_once(3, cfg, shape_of(cfg, 65), cpu) == 3
+@pytest.mark.parametrize(
+    ("device_type", "most", "block_size", "rows"),
+    [
+        ("cpu", 5000, 64, 128),
+        ("cpu", 3, 64, 3),
+        ("cuda", 2400, 1024, 32),
+        ("mps", 2400, 1024, 32),  # its free memory is unknown
+        ("mps", 2400, 100_000, 1),
+    ],
+)
+def test_tokens_at_once_are_limited_on_every_device(device_type, most, block_size, rows):
+    device = replace(pick_device(TrainConfig(device="cpu")), torch_device=torch.device(device_type))
+    assert rows_at_once(most, block_size, device) == rows
+
+
+class SmallEngine:
+    """Has memory for a few rows. The loss of a window is its first token."""
+
+    def __init__(self, device, most_rows):
+        self.device, self.most_rows, self.asked = device, most_rows, []
+
+    def score(self, x, y):
+        self.asked.append(len(x))
+        if len(x) > self.most_rows:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return x[:, 0].float()
+
+
+@pytest.mark.parametrize("does_compile", [False, True])
+def test_a_batch_that_does_not_fit_is_halved_and_so_are_those_after_it(does_compile):
+    prepare_tiny()
+    data = load_dataset("tiny", 8)
+    device = replace(pick_device(TrainConfig(device="cpu")), compile=does_compile)
+    offsets = np.arange(13) * 8
+    windows = Windows(data, offsets, offsets, 8, rows=12)
+    engine = SmallEngine(device, most_rows=3)
+    result = evaluate(engine, windows, lambda: False)
+    assert result.windows == 13
+    first_tokens = data.val.windows(offsets, 1)[:, 0]
+    assert result.val_losses.tolist() == first_tokens.tolist()
+    assert windows.rows == 3
+    last = 3 if does_compile else 1  # a compiled model gets batches of one size
+    assert engine.asked[:7] == [12, 6, 3, 3, 3, 3, last]
+    assert max(engine.asked[7:]) == 3
+
+
+def test_memory_that_one_window_does_not_have_ends_the_run():
+    prepare_tiny()
+    windows = Windows(load_dataset("tiny", 8), np.arange(3), np.arange(3), 8, rows=2)
+    engine = SmallEngine(pick_device(TrainConfig(device="cpu")), most_rows=0)
+    with pytest.raises(torch.OutOfMemoryError):
+        evaluate(engine, windows, lambda: False)
+    assert engine.asked == [2, 1]

@@ -12,7 +12,8 @@ from stepglass.models.gpt2 import GPT
 from stepglass.models.modern import Modern
 from stepglass.settings.lr_schedule import lr_at, rewarm_of
 from stepglass.settings.train import TrainConfig
-from stepglass.train.muon import MARGIN, STEPS, orthogonal
+from stepglass.train import muon
+from stepglass.train.muon import MARGIN, STEPS, chunks_by_height, orthogonal
 from stepglass.train.optimizer import make_optimizer, set_lr
 
 CFG = TrainConfig(learning_rate=1.0, min_lr=0.1, warmup_iters=9, lr_decay_iters=109, max_iters=200)
@@ -220,3 +221,61 @@ def test_a_skipped_update_moves_nothing():
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
     assert all(torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+
+
+def test_chunks_hold_matrices_of_one_height_and_are_not_too_large(monkeypatch):
+    monkeypatch.setattr(muon, "MUON_CHUNK", 3 * 32 * 48)
+    shapes = [(32, 48), (16, 48), (48, 32), (32, 48), (100, 100), (32, 48), (48, 16)]
+    chunks = list(chunks_by_height([torch.empty(shape) for shape in shapes]))
+    assert chunks == [[0, 2, 3], [5], [1, 6], [4]]  # one that is too large has its own
+
+
+def test_an_update_in_chunks_is_the_update(monkeypatch):
+    def updated(most):
+        monkeypatch.setattr(muon, "MUON_CHUNK", most)
+        net = modern()
+        optimizer = make_optimizer(net, CFG, torch.device("cpu"))
+        torch.manual_seed(3)
+        for parameter in net.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        return list(net.parameters())
+
+    torch.testing.assert_close(updated(1 << 24), updated(2000))
+
+
+class Rounded(torch.utils._python_dispatch.TorchDispatchMode):
+    """Matrix products of numbers with few bits, summed up in float32, as a GPU computes them."""
+
+    PRODUCTS = (torch.ops.aten.bmm.default, torch.ops.aten.baddbmm.default)
+
+    def __init__(self, bits: int):
+        super().__init__()
+        self.bits = bits
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func in self.PRODUCTS:
+            first = len(args) - 2  # baddbmm adds a third matrix, which keeps its bits
+            args = (*args[:first], *(self.rounded(X) for X in args[first:]))
+        return func(*args, **(kwargs or {}))
+
+    def rounded(self, X):
+        mantissa, exponent = torch.frexp(X)
+        scale = 2.0 ** (self.bits + 1)
+        return torch.ldexp(torch.round(mantissa * scale) / scale, exponent)
+
+
+@pytest.mark.parametrize("rank", [8, 96])
+def test_muon_may_use_tf32_but_not_bfloat16(rank):
+    """10 bits keep the direction within 5 %, 7 bits do not: the powers of X Xᵀ cancel."""
+    torch.manual_seed(4)
+    X = torch.randn(96, rank) @ torch.randn(rank, 256) + 0.01 * torch.randn(96, 256)
+    exact = orthogonal([X.double()])[0]
+
+    def error(bits):
+        with Rounded(bits):
+            found = orthogonal([X])[0]
+        return float((found - exact).norm() / exact.norm())
+
+    assert error(10) < 0.05
+    assert error(7) > 2 * error(10)

@@ -19,10 +19,10 @@ from helpers import prepare_tiny, records, tiny_args, train_tiny
 from processes import GROUP, PARENT, Forked, status_of_all, wait_until
 from runs import digest, evaluations, losses, resume, stop_after
 from stepglass.hardware import choose, memory
-from stepglass.measure.shapes import shape_of
 from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve
+from stepglass.settings.train import TrainConfig
 from stepglass.train import setup
 from stepglass.train.engines import helper_process, replicas
 from stepglass.train.engines.helper_process import Channel, NoAnswer, Patience
@@ -218,16 +218,15 @@ def test_helpers_that_somebody_else_has_waited_for_do_not_hold_up_the_end(thread
 
 
 def test_every_replica_has_a_window_to_score():
-    """A large vocabulary leaves room for one row at a time; the other cores would wait for it."""
-    cfg = resolve(read_command_line(tiny_args(block_size=256)), "none", saved_settings)
-    cpu = replace(choose.pick_device(cfg), replicas=8)
-    assert rows_at_once(100, cfg, shape_of(cfg, 50_257), cpu) == 8
+    """Long windows leave room for one row at a time; the other cores would wait for it."""
+    cpu = replace(choose.pick_device(TrainConfig(device="cpu")), replicas=8)
+    assert rows_at_once(100, 8192, cpu) == 8
 
 
 def test_replicas_that_cannot_be_compiled_go_on_without(threads, monkeypatch, capsys):
     threads(2)
 
-    def broken(model):
+    def broken(model, **options):
         raise RuntimeError("no C compiler")
 
     monkeypatch.setattr(torch, "compile", broken)

@@ -157,7 +157,7 @@ def test_standard_error_is_that_of_the_windows():
     data = dataset.load_dataset("tiny", 8)
     net = GPT(GPTConfig(vocab_size=data.vocab_size, block_size=8, n_layer=1, n_head=1, n_embd=8))
     cpu = pick_device(cfg)
-    windows = replace(choose_windows(data, cfg, net.config, cpu), rows=4)
+    windows = replace(choose_windows(data, cfg, cpu), rows=4)
     engine = SingleEngine(net, make_optimizer(net, cfg, cpu.torch_device), cpu, PhaseClock())
     result = evaluate(engine, windows, lambda: False)
     assert result is not None
@@ -189,7 +189,7 @@ def test_choices_are_printed_with_reasons_when_nobody_made_them(capsys):
 
 @pytest.mark.slow
 def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
-    def broken(model):
+    def broken(model, **options):
         def fail(*args, **kwargs):
             raise RuntimeError("no C compiler\nlong trace")
 
@@ -210,7 +210,7 @@ def test_compile_that_fails_is_said_and_survived(monkeypatch, capsys):
 def test_what_a_failed_compile_has_left_is_not_kept_for_the_run(monkeypatch):
     left = []
 
-    def broken(model):
+    def broken(model, **options):
         held = torch.zeros(3)
         left.append(weakref.ref(held))
         circle = [held]
@@ -225,7 +225,7 @@ def test_what_a_failed_compile_has_left_is_not_kept_for_the_run(monkeypatch):
 
 
 def test_compile_is_a_part_of_the_warm_up(monkeypatch, capsys):
-    monkeypatch.setattr(torch, "compile", lambda model: model)
+    monkeypatch.setattr(torch, "compile", lambda model, **options: model)
     train_tiny(compile=True)
     assert re.search(
         r"^start-up: imports .*, compile [\d.]+m?s, first batch", capsys.readouterr().out, re.M

@@ -102,7 +102,7 @@ def paced(monkeypatch: pytest.MonkeyPatch, step_ms: float) -> None:
 @pytest.mark.parametrize(("step_ms", "compiles"), [(10.0, False), (200_000.0, True)])
 def test_compiling_is_decided_by_updates_that_were_timed(step_ms, compiles, monkeypatch, capsys):
     paced(monkeypatch, step_ms)
-    monkeypatch.setattr(torch, "compile", lambda model: model)
+    monkeypatch.setattr(torch, "compile", lambda model, **options: model)
     monkeypatch.setattr("shutil.which", lambda name: name)
     assert train_tiny() == 0
     said = capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_a_signal_ends_a_compilation_at_once(threads, monkeypatch, capsys):
     """In a process of its own the compiler would go on for a minute."""
     threads(2)
 
-    def compiler_that_never_ends(model):
+    def compiler_that_never_ends(model, **options):
         os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("the signal came too late")
 
@@ -175,7 +175,7 @@ def test_a_signal_is_answered_although_the_compiler_takes_it_for_an_error_of_its
     waited for then: they would compile for another minute."""
     threads(replicas)
 
-    def compiler_that_wraps_errors(model):
+    def compiler_that_wraps_errors(model, **options):
         try:
             os.kill(os.getpid(), signal.SIGINT)
         except BaseException as error:

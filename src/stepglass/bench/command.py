@@ -37,6 +37,7 @@ HELP = {
     "peak": "an update of 10.65 M parameters against the machine's matmul peak (2 minutes)",
     "scaling": "time per token at 0.8, 3, 10 and 30 M parameters (2 minutes)",
     "loss": "time to nanoGPT's loss against nanoGPT's recipe (15 minutes)",
+    "gpu": "an update on this machine's GPU, as lines to send to the project; only if named",
 }
 USAGE = "usage: stepglass bench [NAME ...] [--key=value ...]\n\n" + "".join(
     f"  {name:<10}{text}\n" for name, text in HELP.items()
@@ -58,7 +59,7 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
         raise ConfigError(f"--out={cfg.out}: its folder does not exist")
     import torch  # noqa: PLC0415 - not needed for --help or errors
 
-    from stepglass.bench import throughput, time_to_loss  # noqa: PLC0415
+    from stepglass.bench import gpu, throughput, time_to_loss  # noqa: PLC0415
 
     text = str(Path(cfg.text).resolve()) if cfg.text else ""
     peak = throughput.peak_now()
@@ -76,8 +77,9 @@ def bench(names: list[str], cfg: BenchConfig, say: Say) -> None:
         "peak": lambda: throughput.of_peak(say, cfg.rounds or 12),
         "scaling": lambda: throughput.scaling(say, cfg.rounds or 15),
         "loss": lambda: time_to_loss.race(say, cfg.rounds or 3, text),
+        "gpu": lambda: gpu.measure_gpu(say, cfg.rounds or 50),
     }
-    for name in names or list(HELP):
+    for name in names or [name for name in HELP if name != "gpu"]:
         results[name] = measures[name]()
         # Write the file after each benchmark, because the user may stop a long run.
         json_files.write_json(Path(cfg.out), results)

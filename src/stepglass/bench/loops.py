@@ -69,14 +69,14 @@ class TrainerLoop:
     """
 
     def __init__(self, training: Training) -> None:
-        self._training = training
+        self.training = training
 
     def run(self, steps: int) -> float | None:
         """Run the updates, and return the highest MFU that was logged for them."""
         if steps < 0:
             self._run_bare(-steps)
             return None
-        t, state = self._training, self._training.run.state
+        t, state = self.training, self.training.run.state
         t.last_step = state.step + steps
         state.evaluated_at = t.last_step  # no evaluation at the end of a segment
         t.iterations.highest_mfu = 0.0
@@ -84,7 +84,7 @@ class TrainerLoop:
         return t.iterations.highest_mfu
 
     def _run_bare(self, steps: int) -> None:
-        run = self._training.run
+        run = self.training.run
         for _ in range(steps):
             batches = micro_batches(run.data, run.cfg, run.state.step)
             run.engine.backward(batches, run.state.step)
@@ -92,7 +92,7 @@ class TrainerLoop:
             run.state.step += 1
 
     def close(self) -> None:
-        self._training.close()  # otherwise its threads would keep the process alive
+        self.training.close()  # otherwise its threads would keep the process alive
 
 
 class PlainGPT(nn.Module):
@@ -124,7 +124,7 @@ class PlainGPT(nn.Module):
 
     def forward(self, idx: Tensor, targets: Tensor) -> Tensor:
         B, T = idx.shape
-        x = self.tokens(idx) + self.positions(torch.arange(T))
+        x = self.tokens(idx) + self.positions(torch.arange(T, device=idx.device))
         for block in self.blocks:
             assert isinstance(block, nn.ModuleDict)
             q, k, v = block["qkv"](block["norm_1"](x)).chunk(3, dim=-1)

@@ -4,7 +4,10 @@ Weights change only at the end of an update. So a copy can go on while the gradi
 update are computed. It must be complete before the weights change.
 """
 
+import mmap
+import os
 import threading
+import weakref
 from collections import deque
 from typing import Any
 
@@ -78,21 +81,42 @@ def as_bytes(tensor: Tensor) -> "np.ndarray[Any, Any]":
     return tensor.detach().view(-1).view(torch.uint8).numpy()
 
 
-class CudaCopy(Copy):
-    """A copy on a separate CUDA stream during the next forward and backward pass. `protect` makes
-    the device wait for the copy, but not the host."""
+class StreamCopy(Copy):
+    """A copy on a stream of its own during the next forward and backward pass. `protect` makes the
+    device wait for the copy, but not the host."""
 
-    def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+    def __init__(self, pairs: list[tuple[Tensor, Tensor]], device: torch.device) -> None:
+        self._device = device
+        stream = torch.Stream(device)
+        stream.wait_stream(torch.accelerator.current_stream(device))
+        with stream:
             for target, source in pairs:
                 target.copy_(source, non_blocking=True)
-            self._done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._done.record()
+            self._done = stream.record_event()
 
     def protect(self) -> None:
-        torch.cuda.current_stream().wait_event(self._done)
+        torch.accelerator.current_stream(self._device).wait_event(self._done)
 
     def wait(self) -> None:
         self._done.synchronize()
+
+
+def zeroed_pages(num_bytes: int) -> "np.ndarray[Any, Any]":
+    """Host memory whose pages are already mapped. Not from the heap: a large block in its middle
+    would make the heap grow even more."""
+    private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+    pages = mmap.mmap(-1, max(num_bytes, 1), **private)
+    array = np.frombuffer(pages, dtype=np.uint8)[:num_bytes]
+    array[:] = 0
+    return array
+
+
+def pinned_pages(num_bytes: int) -> Tensor:
+    """The same, in memory that a CUDA GPU can write by itself. PyTorch's own would be rounded up to
+    a power of two: 2 GB for a snapshot of 1.1 GB."""
+    pages = zeroed_pages(num_bytes)
+    cudart, address = torch.cuda.cudart(), pages.ctypes.data  # type: ignore[no-untyped-call]
+    if num_bytes == 0 or int(cudart.cudaHostRegister(address, num_bytes, 0)) != 0:
+        return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
+    weakref.finalize(pages, cudart.cudaHostUnregister, address)
+    return torch.from_numpy(pages)

@@ -63,6 +63,9 @@ class DeviceTimer(Protocol):
     def elapsed_ms(self, start: Any, end: Any) -> float | None:
         """Device time between two marks, or None while the device has not reached `end`."""
 
+    def is_passed(self, mark: Any) -> bool:
+        """True if the device has reached the mark. Does not wait."""
+
     def recycle(self, mark: Any) -> None:
         """Return a mark that will not be read again, so that it can be reused."""
 
@@ -75,6 +78,9 @@ class Lap:
     phases: dict[str, int]  # nanoseconds; only phases that occurred
     # Milliseconds; only for devices with their own timer.
     device_phases: dict[str, float] | None = None
+    # Had the device not begun the last part of the step when the host had queued all of it? For a
+    # whole run, the share of its windows.
+    behind: float | None = None
     _marks: list[tuple[Any, str]] = field(default_factory=list, repr=False)
     _timer: DeviceTimer | None = field(default=None, repr=False)
 
@@ -141,6 +147,8 @@ class PhaseClock:
         self._total: dict[str, int] = {}
         self._timer: DeviceTimer | None = None
         self._marks: list[tuple[Any, str]] = []
+        self._device_total: dict[str, float] = {}
+        self._behind: list[int] = [0, 0]  # windows in which the device was behind, and all
         self.num_switches = 0
         self._started = self._last = now()
 
@@ -165,7 +173,17 @@ class PhaseClock:
             mark = self._timer.mark()
             lap._marks.append((mark, "end"))
             self._marks = [(mark, self._stack[-1])]
+            last_part = [mark for mark, name in lap._marks if name == STEP_PHASES[-1]]
+            if last_part:
+                lap.behind = float(not self._timer.is_passed(last_part[-1]))
         return lap
+
+    def add_device_times(self, lap: Lap) -> None:
+        """Add the device's times of a window that is settled to the total."""
+        for name, ms in (lap.device_phases or {}).items():
+            self._device_total[name] = self._device_total.get(name, 0.0) + ms
+        if lap.behind is not None:
+            self._behind = [self._behind[0] + int(lap.behind), self._behind[1] + 1]
 
     def total(self) -> Lap:
         """The whole run so far: all ended windows and the current one."""
@@ -173,7 +191,13 @@ class PhaseClock:
         phases = dict(self._total)
         for name, ns in self._window.items():
             phases[name] = phases.get(name, 0) + ns
-        return Lap(wall_ns=self._last - self._started, phases=phases)
+        behind, windows = self._behind
+        return Lap(
+            wall_ns=self._last - self._started,
+            phases=phases,
+            device_phases=dict(self._device_total) or None,
+            behind=behind / windows if windows else None,
+        )
 
     def elapsed_ms(self) -> float:
         """Time since the clock started."""

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from stepglass import units
-from stepglass.measure.clock import PHASE_MEANINGS, PHASES, Lap
+from stepglass.measure.clock import PHASE_MEANINGS, PHASES, STEP_PHASES, Lap
+from stepglass.measure.pace_maker import PaceMaker, pace_maker
 from stepglass.measure.records import Background, LedgerTotals
 
 
@@ -27,13 +28,24 @@ def ledger_rows(total: Lap) -> list[LedgerRow]:
 def ledger_totals(total: Lap) -> LedgerTotals:
     """The ledger as it is written to the run log."""
     phases = {row.phase: row.ms for row in ledger_rows(total)}
-    return LedgerTotals(wall_ms=total.wall_ms, phases=phases)
+    return LedgerTotals(
+        wall_ms=total.wall_ms,
+        phases=phases,
+        device_phases=total.device_phases,
+        device_behind=total.behind,
+    )
 
 
 # -- as text, and the patterns that read it back -------------------------------------------------
 
 HEADING = "where the time went:"
 WALL_CLOCK = "wall clock"
+DIFFERS = 0.01  # of the wall clock
+PACE_TEXTS: dict[PaceMaker, str] = {
+    "gpu": "the GPU sets the pace: it always had work queued",
+    "python": "Python sets the pace: the GPU waits for kernels to be started",
+    "data": "the data sets the pace: the GPU waits for batches",
+}
 # The phases whose names are shown in other words: a warm-up is something that learning rates have.
 SHOWN_AS = {"warmup": "start-up"}
 CALLED = {shown: phase for phase, shown in SHOWN_AS.items()}
@@ -72,12 +84,32 @@ def ledger_lines(total: Lap, background: Background) -> list[str]:
         ),
         "  " + "-" * 37,
         _row_text(WALL_CLOCK, total.wall_ms, 1),
+        *_device_lines(total),
         *_background_lines(background),
     ]
 
 
 def _row_text(name: str, ms: float, share: float) -> str:
     return f"  {name:<17}{units.seconds(ms):>12}{units.percent(share, 1):>8}"
+
+
+def _device_lines(total: Lap) -> list[str]:
+    """The device's own times of the step, where they differ from the host's, and what sets the
+    pace. The host's times say when it queued work, and where it waited for a full queue."""
+    on_device = total.device_phases or {}
+    differing = {
+        name: ms
+        for name in STEP_PHASES
+        if (ms := on_device.get(name, 0.0))
+        and abs(ms - total.phases.get(name, 0) / 1e6) > DIFFERS * total.wall_ms
+    }
+    lines = []
+    if differing:
+        parts = ", ".join(f"{name} {units.seconds(ms)}" for name, ms in differing.items())
+        lines.append(f"  on the device's own clock: {parts}")
+    if on_device and total.behind is not None:
+        lines.append(f"  {PACE_TEXTS[pace_maker(on_device, total.behind)]}")
+    return lines
 
 
 def _background_lines(background: Background) -> list[str]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
 
 CHUNK_LOGITS = 1 << 25  # the most logits that models/chunked_loss.py computes at once
+MUON_CHUNK = 1 << 24  # the most elements of matrices that train/muon.py copies at once
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 CUDA_CONTEXT = 500_000_000  # of a process on a GPU, before it allocates anything
 SPARE = 0.15  # of the memory, for what the allocator holds in reserve
@@ -211,11 +212,13 @@ def loss_bytes(shape: Shape, num_tokens: int, way: Way) -> int:
 
 
 def muon_bytes(shape: Shape, inner: int) -> int:
-    """What Muon computes with: copies of all gradients and directions, and the small squares."""
+    """What Muon computes with: copies of the gradients and directions of a chunk, and the small
+    squares."""
     C, D = shape.n_embd, shape.head_dim
     if isinstance(shape, ModernConfig):
         key_width = shape.kv_heads * D
         squares = 2 * C * C + 2 * min(key_width, C) ** 2 + 3 * min(shape.inner, C) ** 2
     else:
         squares = 6 * C * C
-    return 8 * inner + 4 * 4 * shape.n_layer * squares
+    of_chunk = min(1.0, MUON_CHUNK / inner)
+    return int(of_chunk * (8 * inner + 4 * 4 * shape.n_layer * squares))

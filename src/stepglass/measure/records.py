@@ -184,7 +184,12 @@ class EndRecord(Keyed):
     kind: ClassVar[str] = "end"
     reason: Annotated[str, "`finished`, `target`, `patience`, `signal`, `failed`, `oom` or `error`"]
     iter: Annotated[int, "updates done"]
-    ledger: Annotated[dict[str, Any], "`wall_ms` and `phases` of the whole process, which add up"]
+    ledger: Annotated[
+        dict[str, Any],
+        "`wall_ms` and `phases` of the whole process, which add up; on a GPU also "
+        "`device_phases`, and `device_behind`: the share of updates at whose end the device was "
+        "behind the host",
+    ]
     background: Annotated[
         dict[str, Any],
         "beside the ledger, not part of its sum: `checkpoint_writer_ms`, `saves`, `failed_saves`",
@@ -210,6 +215,12 @@ class LedgerTotals(Keyed):
 
     wall_ms: Annotated[float, "since its clock started"]
     phases: Annotated[dict[str, float], "milliseconds by phase; they add up to `wall_ms`"]
+    device_phases: Annotated[
+        dict[str, float] | None, "the updates' phases on the device's own clock, where it has one"
+    ] = None
+    device_behind: Annotated[
+        float | None, "share of updates at whose end the device was behind the host"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,10 @@ def normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> T
 
 
 def plain_normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    x = torch.rms_norm(x, (x.size(-1),), None, EPS) * weight
+    # Under autocast the heads are in half precision. A float32 weight, cosine or sine would make
+    # three tensors of their size in float32.
+    weight, cos, sin = (factor.to(x.dtype) for factor in (weight, cos, sin))
+    x = torch.rms_norm(x, (x.size(-1),), None, EPS).to(x.dtype) * weight
     return (x * cos + x.roll(x.size(-1) // 2, -1) * sin).transpose(1, 2)
 
 

@@ -19,23 +19,25 @@ from stepglass.hardware.device import Device
 from stepglass.hardware.ranks import this_rank
 from stepglass.measure.event_details import RanksEvent, SampleEvent
 from stepglass.measure.records import EvalRecord
-from stepglass.measure.shapes import Shape
 from stepglass.sample.text import short_text
 from stepglass.settings.train import TrainConfig
 from stepglass.train.engines.engine import Engine
 from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluation import Evaluation
+from stepglass.train.memory_errors import is_out_of_memory
 from stepglass.train.run import Run
 from stepglass.train.turning import Turning
 
-CPU_LOGITS = 1 << 24
+# Tokens in a batch. On a CPU, sizes from 512 to 16384 take the same time, within noise. A GPU is
+# busy long before this; more tokens would only take memory that training needs.
+CPU_TOKENS, GPU_TOKENS = 8192, 32768
 SLOW_RANK = 1.25  # times the computing of the fastest process
-CPU_TOKENS = 8192  # in a batch: sizes from 512 to 16384 take the same time, within noise
 
 
-@dataclass(frozen=True)
+@dataclass
 class Windows:
-    """What every evaluation of a run reads: the start of each window, and the batch size."""
+    """What every evaluation of a run reads: the start of each window, and the batch size, which
+    becomes smaller if memory runs out."""
 
     data: Dataset
     train: "np.ndarray[Any, Any]"
@@ -44,7 +46,7 @@ class Windows:
     rows: int  # windows in a batch
 
 
-def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device) -> Windows:
+def choose_windows(data: Dataset, cfg: TrainConfig, device: Device) -> Windows:
     """`eval_iters` batches of each split, or the whole split if it is smaller. With a target loss,
     the whole validation split is used."""
     count = cfg.eval_iters * cfg.batch_size
@@ -52,21 +54,15 @@ def choose_windows(data: Dataset, cfg: TrainConfig, shape: Shape, device: Device
     train = data.eval_windows(data.train, cfg.seed, count, cfg.block_size)
     val = data.eval_windows(data.val, cfg.seed, all_of_val, cfg.block_size)
     most = max(len(train), len(val), 1)
-    rows = min(most, this_rank().of * rows_at_once(most, cfg, shape, device))
+    rows = min(most, this_rank().of * rows_at_once(most, cfg.block_size, device))
     return Windows(data, train, val, cfg.block_size, rows)
 
 
-def rows_at_once(most: int, cfg: TrainConfig, shape: Shape, device: Device) -> int:
-    """The number of windows in a batch: as many as fit in memory, where nothing is kept for a
-    backward pass. On a CPU smaller batches are faster, because they stay in its caches."""
-    if device.type == "cpu":
-        tokens = min(CPU_TOKENS, CPU_LOGITS // shape.vocab_size)
-        return min(most, max(device.replicas, tokens // cfg.block_size))
-    # Bytes: float32 logits, a second copy for the loss, and some activations of the widest layer.
-    row = cfg.block_size * (8 * shape.vocab_size + 32 * shape.n_embd)
-    available = device.available_bytes()
-    fitting = most if available is None else max(1, int(available * 0.5) // row)
-    return min(most, fitting)
+def rows_at_once(most: int, block_size: int, device: Device) -> int:
+    """The number of windows in a batch. Free memory does not decide it: at the start, training has
+    not taken its part yet. The loss is computed in chunks, so the vocabulary does not matter."""
+    tokens = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
+    return min(most, max(device.replicas, tokens // block_size))
 
 
 def evaluate(
@@ -93,17 +89,37 @@ def _losses(
     is_stopping: Callable[[], bool],
 ) -> torch.Tensor | None:
     """The mean loss of each window, in double precision on the host."""
-    scores = []
-    for start in range(0, len(offsets), windows.rows):
+    scores: list[torch.Tensor] = []
+    start = 0
+    while start < len(offsets):
         if is_stopping():
             return None
-        batch = offsets[start : start + windows.rows]
+        scores.append(score_batch(engine, split, offsets[start:], windows))
+        start += len(scores[-1])
+    return torch.cat(scores).cpu().double()  # waits for the device, only here
+
+
+@torch.inference_mode()
+def score_batch(
+    engine: Engine, split: TokenFile, offsets: "np.ndarray[Any, Any]", windows: Windows
+) -> torch.Tensor:
+    """The mean loss of each of the first windows, as many as fit in a batch. If memory runs out,
+    this batch and all later ones become half as large."""
+    while True:
+        batch = offsets[: windows.rows]
+        num_scored = len(batch)
         if engine.device.compile:
             # Pad the last batch: a compiled model would compile again for a smaller one.
             batch = np.resize(batch, windows.rows)
-        x, y = as_tensors(split.windows(batch, windows.block_size + 1))
-        scores.append(engine.score(x, y))
-    return torch.cat(scores)[: len(offsets)].cpu().double()  # waits for the device, only here
+        try:
+            tokens = split.windows(batch, windows.block_size + 1)
+            return engine.score(*as_tensors(tokens))[:num_scored]
+        except (RuntimeError, MemoryError) as error:
+            half = len(batch) // 2
+            if not is_out_of_memory(error) or half < engine.device.replicas:
+                raise
+        # Not in the `except` block: there, the error still holds the tensors of the failed batch.
+        windows.rows = half
 
 
 def slow_rank_line(event: RanksEvent) -> str | None:

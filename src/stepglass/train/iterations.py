@@ -79,6 +79,7 @@ class Iterations:
 
     def _log(self, done: QueuedIteration) -> None:
         run, step = self.run, done.step
+        run.clock.add_device_times(done.lap)
         loss, grad_norm = done.loss_and_norm.tolist()
         step_ms = done.lap.step_ms()
         share = mfu.share_of_peak(self._flops_per_iter, step_ms, self.peak.flops_per_s)

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stepglass.measure.memory_model import MUON_CHUNK
+
 # The first three steps of the Polar Express (arXiv 2505.16932): polynomials a x + b x^3 + c x^5
 # that raise small singular values fast. The resulting values lie between 0.15 and 1.9. Steps that
 # bring all of them to 1 were tried, and gave a slightly higher loss: docs/recipes.md.
@@ -66,8 +68,9 @@ class MuonAdamW(torch.optim.AdamW):
     def _muon(self, group: dict[str, Any]) -> None:
         weights: list[Tensor] = group["params"]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
+        # AdamW's code expects a step count.
+        torch._foreach_add_([self.state[p]["step"] for p in weights], 1)
         for p in weights:
-            self.state[p]["step"] += 1  # AdamW's code expects a step count
             p.grad = None
         momenta = [self.state[p]["momentum"] for p in weights]
         torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
@@ -78,16 +81,48 @@ class MuonAdamW(torch.optim.AdamW):
 
     def _move(self, group: dict[str, Any], gradients: list[Tensor]) -> None:
         """Make the gradients orthogonal, and move the weights against them."""
-        directions = orthogonal(maps_in(gradients, group["rows"]))
-        weights = maps_in(group["params"], group["rows"])
-        for weight, direction in zip(weights, directions, strict=True):
-            weight.add_(direction, alpha=-group["lr"] * step_size(direction))
+        maps, pulls = (maps_in(joined, group["rows"]) for joined in (group["params"], gradients))
+        for numbers in chunks_by_height(pulls):
+            directions = orthogonal([pulls[number] for number in numbers])
+            move([maps[number] for number in numbers], directions, group["lr"])
 
 
 def step_size(direction: Tensor) -> float:
     """Taller matrices get longer steps."""
     height, width = direction.shape
     return float(max(1.0, height / width) ** 0.5)
+
+
+def move(weights: list[Tensor], directions: list[Tensor], lr: float) -> None:
+    """Take a step in each direction, longer for a matrix that is higher than wide."""
+    by_shape: dict[torch.Size, list[int]] = {}
+    for number, weight in enumerate(weights):
+        by_shape.setdefault(weight.shape, []).append(number)
+    for numbers in by_shape.values():
+        steps = [directions[number] for number in numbers]
+        if steps[0].device.type != "cpu" and not steps[0].is_contiguous():
+            # One kernel that transposes all of them, and then one that adds all of them.
+            steps = list(torch.stack(steps).unbind())
+        length = -lr * step_size(steps[0])
+        torch._foreach_add_([weights[number] for number in numbers], steps, alpha=length)
+
+
+def chunks_by_height(matrices: list[Tensor]) -> Iterator[list[int]]:
+    """Numbers of matrices that are computed together: those with equal shorter sides, but not so
+    many that their copies take much memory."""
+    by_height: dict[int, list[int]] = {}
+    for number, X in enumerate(matrices):
+        by_height.setdefault(min(X.shape), []).append(number)
+    for numbers in by_height.values():
+        chunk: list[int] = []
+        size = 0
+        for number in numbers:
+            size += matrices[number].numel()
+            if chunk and size > MUON_CHUNK:
+                yield chunk
+                chunk, size = [], matrices[number].numel()
+            chunk.append(number)
+        yield chunk
 
 
 def maps_in(joined: list[Tensor], rows: list[list[int]]) -> list[Tensor]:

@@ -19,7 +19,7 @@ from stepglass.data import dataset, tokenizer
 from stepglass.errors import ConfigError, os_reason
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware import choose
-from stepglass.hardware.device import CudaTimer
+from stepglass.hardware.device_queue import timer_of
 from stepglass.hardware.peak import Peak, find_peak
 from stepglass.hardware.ranks import this_rank
 from stepglass.loggers import start
@@ -140,7 +140,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         writer = CheckpointWriter(folder, engine.device, log, keep)
         opened.callback(writer.close)
         run = Run(cfg, folder, plan.data, engine, around.clock, log, console, around.stop)
-        windows = choose_windows(plan.data, cfg, plan.shape, engine.device)
+        windows = choose_windows(plan.data, cfg, engine.device)
         t = Training(
             run,
             Evaluations(run, windows, eval_schedule(cfg, windows), plan.tokenizer),
@@ -193,7 +193,7 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         replace_file(FileOps(), folder, "config.json", json_files.json_bytes(asdict(cfg)))
         replace_file(FileOps(), folder, "tokenizer.json", t.saves.tokenizer)
     if run.device.is_async:
-        run.clock.attach(CudaTimer())
+        run.clock.attach(timer_of(run.device.torch_device))
     if run.budget is not None:
         run.budget.begin()
 

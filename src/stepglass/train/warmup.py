@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from stepglass.checkpoint import tensors
-from stepglass.data.dataset import as_tensors
 from stepglass.errors import TrainingFailed
 from stepglass.hardware import choose
 from stepglass.measure.console_lines import compile_failed_line, compile_line, start_up_line
@@ -20,7 +18,7 @@ from stepglass.measure.event_details import CompileFailedEvent, WarmUpEvent
 from stepglass.process import Interrupted
 from stepglass.train.batches import micro_batches
 from stepglass.train.engines.engine import EngineLost
-from stepglass.train.evaluate import Windows
+from stepglass.train.evaluate import Windows, score_batch
 from stepglass.train.memory_errors import is_out_of_memory
 from stepglass.train.pace import measure_update_ms, rehearse_update, say_when_done
 from stepglass.train.run import Run
@@ -114,15 +112,13 @@ def first_pass(run: Run, windows: Windows) -> None:
     """Run one batch forward and backward, and score one batch of an evaluation."""
     run.engine.backward(micro_batches(run.data, run.cfg, 0)[:1], 0)
     run.engine.discard_gradients()
-    score_batch(run, windows)
+    score_first_batch(run, windows)
 
 
-def score_batch(run: Run, windows: Windows) -> None:
+def score_first_batch(run: Run, windows: Windows) -> None:
     """Score one batch of an evaluation, and wait for the device."""
-    with torch.inference_mode():
-        offsets = np.resize(windows.val[: windows.rows], windows.rows)
-        tokens = run.data.val.windows(offsets, windows.block_size + 1)
-        run.engine.score(*as_tensors(tokens)).cpu()
+    offsets = np.resize(windows.val[: windows.rows], windows.rows)
+    score_batch(run.engine, run.data.val, offsets, windows).cpu()
 
 
 def measure_eval_ms(run: Run, windows: Windows) -> float | None:
@@ -130,7 +126,7 @@ def measure_eval_ms(run: Run, windows: Windows) -> float | None:
     if run.cfg.eval_only or run.stop.is_set():
         return None
     start = time.perf_counter_ns()
-    score_batch(run, windows)
+    score_first_batch(run, windows)
     batches = (len(windows.train) + len(windows.val)) / windows.rows
     return (time.perf_counter_ns() - start) / 1e6 * batches
 

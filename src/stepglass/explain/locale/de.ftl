@@ -314,6 +314,17 @@ rule-data-bound-text = Die Trainingsschritte verbrachten { $data_share } ihrer Z
    *[plain] {""}: pro Iteration { $median_ms } im Median, höchstens { $worst_ms }
   }. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten und Batches im Voraus laden.
 
+rule-pace-setter-title = { $variant ->
+    [python] Python bestimmt das Tempo, nicht die GPU
+    [data] Die Daten bestimmen das Tempo, nicht die GPU
+   *[gpu] Die GPU bestimmt das Tempo
+  }
+rule-pace-setter-text = { $variant ->
+    [python] Am Ende von { $ahead_share } der Updates war die GPU schon fertig und wartete darauf, dass Python Kernel startet. Eine größere batch_size oder compile=True gibt ihr pro Start mehr zu tun.
+    [data] Am Ende von { $ahead_share } der Updates war die GPU schon fertig, und mehr als 5 % ihres Schritts wartete sie auf Batches. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten.
+   *[gpu] Am Ende von { $behind_share } der Updates lag für die GPU noch Arbeit bereit: Weder Python noch die Daten halten sie auf.
+  }
+
 rule-periodic-stall-title = { $variant ->
     [sync] Die Zeile nach jeder Evaluation oder jedem Checkpoint ist langsam
     [included] Die Zeile nach jeder Evaluation oder jedem Checkpoint ist langsam

@@ -262,6 +262,17 @@ rule-data-bound-text = Waiting for batches took { $data_share } of the time of t
    *[plain] {""}: { $median_ms } per iteration at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and load batches ahead.
 
+rule-pace-setter-title = { $variant ->
+    [python] Python sets the pace, not the GPU
+    [data] The data sets the pace, not the GPU
+   *[gpu] The GPU sets the pace
+  }
+rule-pace-setter-text = { $variant ->
+    [python] At the end of { $ahead_share } of the updates, the GPU had already caught up and was waiting for Python to start kernels. A larger batch_size, or compile=True, gives it more to do for each start.
+    [data] At the end of { $ahead_share } of the updates, the GPU had already caught up, and it spent more than 5 % of its step waiting for batches. Keep the data on a local disk or in memory.
+   *[gpu] At the end of { $behind_share } of the updates, work was still queued for the GPU: neither Python nor the data holds it up.
+  }
+
 rule-periodic-stall-title = { $variant ->
     [sync] The line after each evaluation or checkpoint is slow
     [included] The line after each evaluation or checkpoint is slow

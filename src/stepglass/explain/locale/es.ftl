@@ -310,6 +310,17 @@ rule-data-bound-text = La espera de batches ocupó el { $data_share } del tiempo
    *[plain] {""}: una mediana de { $median_ms } por iteración y { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y cargar los batches por adelantado.
 
+rule-pace-setter-title = { $variant ->
+    [python] El ritmo lo marca Python, no la GPU
+    [data] El ritmo lo marcan los datos, no la GPU
+   *[gpu] El ritmo lo marca la GPU
+  }
+rule-pace-setter-text = { $variant ->
+    [python] Al final del { $ahead_share } de las actualizaciones, la GPU ya había terminado y esperaba a que Python lanzara kernels. Un batch_size mayor o compile=True le dan más trabajo por lanzamiento.
+    [data] Al final del { $ahead_share } de las actualizaciones, la GPU ya había terminado, y pasó más del 5 % de su paso esperando batches. Guarde los datos en un disco local o en memoria.
+   *[gpu] Al final del { $behind_share } de las actualizaciones aún quedaba trabajo en cola para la GPU: ni Python ni los datos la frenan.
+  }
+
 rule-periodic-stall-title = { $variant ->
     [sync] La línea que sigue a cada evaluación o checkpoint es lenta
     [included] La línea que sigue a cada evaluación o checkpoint es lenta

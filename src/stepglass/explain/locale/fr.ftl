@@ -302,6 +302,17 @@ rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps des 
    *[plain] {""} : { $median_ms } par itération en médiane, { $worst_ms } au pire
   }. Garder les données sur un disque local ou en mémoire, et charger les batchs à l'avance.
 
+rule-pace-setter-title = { $variant ->
+    [python] C’est Python qui impose le rythme, pas le GPU
+    [data] Ce sont les données qui imposent le rythme, pas le GPU
+   *[gpu] C’est le GPU qui impose le rythme
+  }
+rule-pace-setter-text = { $variant ->
+    [python] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé et attendait que Python lance des kernels. Un batch_size plus grand ou compile=True lui donne plus de travail par lancement.
+    [data] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé, et il a passé plus de 5 % de son pas à attendre des batchs. Gardez les données sur un disque local ou en mémoire.
+   *[gpu] À la fin de { $behind_share } des mises à jour, du travail attendait encore le GPU : ni Python ni les données ne le freinent.
+  }
+
 rule-periodic-stall-title = { $variant ->
     [sync] La ligne qui suit chaque évaluation ou checkpoint est lente
     [included] La ligne qui suit chaque évaluation ou checkpoint est lente

@@ -22,6 +22,7 @@ NAMES = (
     "accumulation-waste",
     "slow-path",
     "data-bound",
+    "pace-setter",
     "periodic-stall",
     "slowdown",
     "slow-stretch",

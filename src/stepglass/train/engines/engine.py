@@ -118,6 +118,12 @@ class Engine(ABC):
         """End the processes that the engine has started."""
 
 
+def compiled(model: nn.Module) -> nn.Module:
+    """The compiled model: one graph for training and one for evaluation, each for one size of a
+    batch. Anything that would need more of them is an error here, not a slow run."""
+    return torch.compile(model, fullgraph=True, dynamic=False)  # type: ignore[return-value]
+
+
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
     """The mean loss of each row of a batch on the host. Call it in inference mode, and create the
     inputs in inference mode too: otherwise a compiled model would be compiled twice."""

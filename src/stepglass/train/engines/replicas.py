@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from stepglass.hardware.device import Device
 from stepglass.models.model import Model
 from stepglass.process import Interrupted
-from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
+from stepglass.train.engines.engine import Engine, MicroBatch, compiled, window_losses
 from stepglass.train.engines.helper_process import Helper, Patience, ReplicaLost
 from stepglass.train.muon import MuonAdamW
 from stepglass.train.optimizer import split_optimizer
@@ -246,7 +246,7 @@ class Replica:
 
             AsyncCompile.pool.cache_clear()
         plain = self._plain_model
-        self._model = torch.compile(plain) if does_compile else plain  # type: ignore[assignment]
+        self._model = compiled(plain) if does_compile else plain
 
     def add_up(self) -> float:
         """Sum the gradients of the weights that this replica updates. Returns their norm."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from stepglass.hardware.device import Device
 from stepglass.measure.clock import PhaseClock
 from stepglass.models.model import Model
-from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
+from stepglass.train.engines.engine import Engine, MicroBatch, compiled, window_losses
 from stepglass.train.muon import MuonAdamW
 
 
@@ -29,7 +29,6 @@ class SingleEngine(Engine):
                 loss = self._forward(x, y) / len(batches)
             self._scaler.scale(loss).backward()
             losses.append(loss.detach())
-            self.device.finish_queue()
         return torch.stack(losses).sum()
 
     def update(self, grad_clip: float) -> Tensor | None:
@@ -40,7 +39,6 @@ class SingleEngine(Engine):
         self._scaler.step(self.optimizer)
         self._scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
-        self.device.finish_queue()
         return norm
 
     def score(self, x: Tensor, y: Tensor) -> Tensor:
@@ -48,7 +46,7 @@ class SingleEngine(Engine):
 
     def compile(self, does_compile: bool) -> None:
         super().compile(does_compile)
-        self._forward = torch.compile(self.model) if does_compile else self.model  # type: ignore[assignment]
+        self._forward = compiled(self.model) if does_compile else self.model
 
     def rehearse_update(self, grad_clip: float) -> None:
         # Without the scaler: it would count this update and change the loss scale.
