@@ -41,6 +41,10 @@ USAGE = {
         ("sample RUN [--prompt=TEXT]", "write text with a trained model"),
         ("sweep --key=value,value ...", "train with all combinations of settings, and compare"),
     ),
+    "use other programs": (
+        ("export RUN --to=hf|gguf", "write a model for transformers, vLLM, llama.cpp, nanoGPT"),
+        ("import PATH", "make a run from a model of nanoGPT, Hugging Face or llama.cpp"),
+    ),
     "see what happened": (
         (
             "explain LOG|RUN|-",
@@ -64,6 +68,8 @@ COMMANDS = {
     "resume": "stepglass.cli",
     "sample": "stepglass.sample.command",
     "sweep": "stepglass.sweep.command",
+    "export": "stepglass.export.command",
+    "import": "stepglass.foreign.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",

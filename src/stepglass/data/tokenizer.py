@@ -1,7 +1,7 @@
 """Tokenizers: convert text to ids and back.
 
 `char` has one id per character, `bpe` learns its tokens from the text, `gpt2` has GPT-2's tokens,
-and `word` uses a table of texts from nanoGPT's meta.pkl.
+`word` uses a table of texts from nanoGPT's meta.pkl, and `hf` came with a model of others.
 
 A tokenizer is stored as JSON (`to_json`) in a data set's meta.json and in a run directory, so that
 `stepglass sample` does not need the data set.
@@ -17,6 +17,7 @@ import numpy as np
 import tokenizers
 
 from stepglass.data import archives
+from stepglass.data.library_tokenizer import LibraryTokenizer
 from stepglass.errors import DataError
 from stepglass.units import shown
 
@@ -176,6 +177,14 @@ class BpeTokenizer:
     def decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
+    def is_same(self, vocab: dict[str, int], merges: list[list[str]]) -> bool:
+        """True if this is the tokenizer of that vocabulary and those merges."""
+        return vocab == self._vocab and [tuple(pair) for pair in merges] == self._merges
+
+    def library(self) -> Any:
+        """A copy of the library's tokenizer, to be changed or stored."""
+        return tokenizers.Tokenizer.from_str(self._tokenizer.to_str())
+
     def to_json(self) -> dict[str, Any]:
         if self._kind == "gpt2":
             return {"kind": "gpt2"}
@@ -274,11 +283,13 @@ def from_json(data: Any, place: str) -> Tokenizer:
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
             )
+        if data["kind"] == "hf":
+            return LibraryTokenizer(data)
         raise ValueError(f"unknown kind {shown(data['kind'])}")
     except DataError:
         raise
     except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(
-            f"{place}: expected a char, word, bpe or gpt2 tokenizer, found something else: "
+            f"{place}: expected a char, word, bpe, gpt2 or hf tokenizer, found something else: "
             f"{str(error)[:200]}"
         ) from error

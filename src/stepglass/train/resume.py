@@ -13,7 +13,7 @@ from stepglass.errors import CheckpointError, ConfigError
 from stepglass.files import FileOps
 from stepglass.measure.console_lines import resumed_line
 from stepglass.measure.event_details import ResumeEvent
-from stepglass.measure.shapes import Shape, shape_record
+from stepglass.measure.shapes import Shape, shape_from_record, shape_record
 from stepglass.run_dir import checkpoints, commit
 from stepglass.settings.lr_schedule import Rewarm
 from stepglass.settings.train import EXACT_KEYS, TrainConfig
@@ -45,10 +45,12 @@ def check_resumable(
 ) -> None:
     """Raise an error unless the checkpoint has the model and the data of this run, and there are
     updates or an evaluation left to do."""
-    stored = snapshot.state.get("model_config")
-    stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
+    try:  # a checkpoint of an earlier version lacks what was added since
+        stored = shape_record(shape_from_record(snapshot.state.get("model_config")))
+    except (ValueError, TypeError):
+        stored = {}
     expected = shape_record(shape)
-    if stored != expected:
+    if stored | {"dropout": cfg.dropout} != expected:
         different = next(
             (key for key, value in expected.items() if stored.get(key) != value), "vocab_size"
         )
