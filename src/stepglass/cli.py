@@ -266,14 +266,14 @@ def _settings_of(argv: list[str], console: "Console") -> tuple["TrainConfig", fr
     from stepglass.settings import command_line  # noqa: PLC0415
 
     command = command_line.read_command_line(argv)
-    recipe = command.value("recipe")
+    recipe = command.recipe_by_itself()
     if command.wants_recipe_by_device():
         from stepglass.hardware import choose  # noqa: PLC0415
 
         kind, _ = choose.pick_type(command.value("device"))
         recipe = command_line.recipe_by_device(kind, command.value("model"))
         console.say(f"recipe: {recipe}: no other was named, and the device is {kind}")
-    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, _saved_settings)
+    cfg = command_line.resolve(command, recipe, _saved_settings)
     for unused in command_line.unused_in_files(command, cfg):
         console.say(f"note: {unused}")
     return cfg, command.free_settings()
@@ -300,7 +300,8 @@ def _train(
     with clock.phase("warmup"):
         from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
-        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say))
+        tokens_of = cfg.init_from if cfg.starts_from_model else None
+        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, say, tokens_of))
         from stepglass.explain import ending  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import Surroundings, set_up  # noqa: PLC0415

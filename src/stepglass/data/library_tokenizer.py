@@ -95,10 +95,19 @@ def word_pieces(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = min(start + PIECE_CHARS, len(text))
-        while end < len(text) and not (text[end] == " " and text[end - 1].isalpha()):
+        while end < len(text) and not is_word_end(text, end):
             end += 1
         yield text[start:end]
         start = end
+
+
+def is_word_end(text: str, cut: int) -> bool:
+    return text[cut] == " " and text[cut - 1].isalpha()
+
+
+def last_word_end(text: str) -> int:
+    """The last place to cut a text that may continue later, or 0 if there is none."""
+    return next((cut for cut in range(len(text) - 1, 0, -1) if is_word_end(text, cut)), 0)
 
 
 def optional_text(value: object) -> str | None:

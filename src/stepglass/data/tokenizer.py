@@ -11,14 +11,16 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import tokenizers
 
+from stepglass import json_files
 from stepglass.data import archives
 from stepglass.data.library_tokenizer import LibraryTokenizer
-from stepglass.errors import DataError
+from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.units import shown
 
 END_OF_TEXT = "<|endoftext|>"
@@ -293,3 +295,20 @@ def from_json(data: Any, place: str) -> Tokenizer:
             f"{place}: expected a char, word, bpe, gpt2 or hf tokenizer, found something else: "
             f"{str(error)[:200]}"
         ) from error
+
+
+def tokenizer_of_run(name: str) -> Tokenizer:
+    """The tokenizer of the run in a folder, for text that its model is to be trained on."""
+    path = Path(name) / "tokenizer.json"
+    try:
+        found = json_files.read_json(path)
+        if not isinstance(found, dict) or "kind" not in found:
+            raise ValueError("not that of a run; `stepglass import` makes a run of a model")
+    except OSError as error:
+        raise ConfigError(
+            f"--tokenizer expects char, bpe, gpt2 or the folder of a run, found {shown(name)}: "
+            f"{path}: {os_reason(error)}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"--tokenizer={name}: {path}: {error}") from error
+    return from_json(found, str(path))

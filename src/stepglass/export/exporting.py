@@ -11,18 +11,20 @@ import torch
 
 from stepglass import units
 from stepglass.errors import ConfigError, os_reason
-from stepglass.export import gguf_writer, hf_writer, nanogpt_writer
+from stepglass.export.gguf_writer import require_package, write_gguf
+from stepglass.export.hf_writer import write_hf
+from stepglass.export.nanogpt_writer import write_nanogpt
 from stepglass.sample.load import Sampler, load_run
 
 
 def export_run(run_dir: Path, out: Path, to: str, dtype: str) -> Iterator[str]:
     """Write the best model of a run to `out`, which must not exist. Yields lines to print."""
     if to == "gguf":
-        gguf_writer.require_package()
+        require_package()
     notes: list[str] = []
     loaded = load_run(run_dir, torch.device("cpu"), on_skip=notes.append)
     yield from notes
-    write = {"hf": hf_writer.write, "gguf": gguf_writer.write, "nanogpt": nanogpt_writer.write}[to]
+    write = {"hf": write_hf, "gguf": write_gguf, "nanogpt": write_nanogpt}[to]
     with _appears(out) as temporary:
         yield from write(loaded, temporary, run_dir, dtype)
     yield f"{out}: {units.size(_size(out))}, from {loaded.path}"

@@ -29,7 +29,7 @@ def require_package() -> None:
         raise ConfigError(f"--to=gguf needs the package gguf, which is not installed: {INSTALL}")
 
 
-def write(loaded: Sampler, path: Path, run_dir: Path, dtype: str) -> Iterator[str]:
+def write_gguf(loaded: Sampler, path: Path, run_dir: Path, dtype: str) -> Iterator[str]:
     """Write one file with the model's shape, weights and tokenizer. Yields lines to print."""
     import gguf  # noqa: PLC0415  an optional package
 

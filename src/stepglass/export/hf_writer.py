@@ -16,7 +16,7 @@ from stepglass.sample.load import Sampler
 DTYPES = {"f32": torch.float32, "f16": torch.float16}
 
 
-def write(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> Iterator[str]:
+def write_hf(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> Iterator[str]:
     """Write weights, config, tokenizer and model card. Yields lines to print."""
     folder.mkdir()
     kind = DTYPES[dtype]

@@ -21,7 +21,7 @@ ARGS = ("n_layer", "n_head", "n_embd", "block_size", "bias", "vocab_size", "drop
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
-def write(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> Iterator[str]:
+def write_nanogpt(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> Iterator[str]:
     """Write ckpt.pt and, for characters, meta.pkl. Yields lines to print."""
     model, shape = loaded.model, loaded.model.config
     if not isinstance(model, GPT) or not isinstance(shape, GPTConfig):

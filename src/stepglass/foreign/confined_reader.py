@@ -32,7 +32,7 @@ CPU_S, CPU_S_PER_GIB = 120, 240
 MEMORY_SHARE = {"pt": 3, "gguf": 12}  # of the file's size; four bits become 32
 
 
-def limit(kind: str, num_bytes: int) -> None:
+def limit_self(kind: str, num_bytes: int) -> None:
     """From now on this process may take the memory of its libraries and a multiple of the file."""
     if resource is None:
         return
@@ -59,10 +59,10 @@ def read_pt(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     optimizer = found.get("optimizer")
     moments, groups = _moments(optimizer) if isinstance(optimizer, dict) else ({}, [])
     facts = {
-        "model_args": plain(found.get("model_args")),
-        "config": plain(found.get("config")),
-        "iter_num": plain(found.get("iter_num")),
-        "best_val_loss": plain(found.get("best_val_loss")),
+        "model_args": as_json(found.get("model_args")),
+        "config": as_json(found.get("config")),
+        "iter_num": as_json(found.get("iter_num")),
+        "best_val_loss": as_json(found.get("best_val_loss")),
         "order": list(found["model"]),
         "groups": groups,
     }
@@ -79,7 +79,7 @@ def _moments(optimizer: dict[Any, Any]) -> tuple[dict[str, Tensor], list[Any]]:
             tensors[f"optim.{index}.{key}"] = dense(f"optimizer {index} {key}", value)
     groups = optimizer.get("param_groups")
     found = groups if isinstance(groups, list) else []
-    return tensors, [plain(g.get("params")) for g in found if isinstance(g, dict)]
+    return tensors, [as_json(g.get("params")) for g in found if isinstance(g, dict)]
 
 
 def check_zip(path: Path) -> None:
@@ -113,12 +113,12 @@ def dense(name: Any, tensor: Any) -> Tensor:
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
-def plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """The value as JSON, or None for what is not."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, Tensor | np.generic) and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, float):
@@ -138,7 +138,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             "it needs the package gguf, which is not installed: pip install gguf"
         ) from error
     reader = gguf.GGUFReader(path)
-    facts = {name: plain(field.contents()) for name, field in reader.fields.items()}
+    facts = {name: as_json(field.contents()) for name, field in reader.fields.items()}
     tensors: dict[str, Tensor] = {}
     for entry in reader.tensors:
         kind = entry.tensor_type
@@ -151,11 +151,11 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return facts, tensors
 
 
-def main(kind: str, path: Path, folder: Path) -> None:
+def convert(kind: str, path: Path, folder: Path) -> None:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("not a regular file")
-    limit(kind, status.st_size)
+    limit_self(kind, status.st_size)
     facts, tensors = {"pt": read_pt, "gguf": read_gguf}[kind](path)
     text = json.dumps(facts, allow_nan=False)
     if len(text) > MAX_FACTS:
@@ -166,7 +166,7 @@ def main(kind: str, path: Path, folder: Path) -> None:
 
 def entry_point(argv: list[str]) -> int:
     try:
-        main(argv[0], Path(argv[1]), Path(argv[2]))
+        convert(argv[0], Path(argv[1]), Path(argv[2]))
     except MemoryError:
         reason = "it needs far more memory than its size"
     except Exception as error:  # noqa: BLE001 - damaged files raise anything

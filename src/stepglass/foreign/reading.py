@@ -32,7 +32,7 @@ def read_model(name: str, say: Callable[[str], None], dataset: str = "") -> Fore
 def _read(path: Path, dataset: str, say: Callable[[str], None]) -> ForeignModel:
     if path.is_dir():
         if checkpoints.committed(path):
-            return read_run(path, say)
+            return model_of_run(path, say)
         if (path / NANOGPTS).exists():
             return read_ckpt_pt(path / NANOGPTS, dataset)
         if (path / "config.json").exists():
@@ -56,7 +56,7 @@ def _read(path: Path, dataset: str, say: Callable[[str], None]) -> ForeignModel:
     return read_ckpt_pt(path, dataset)
 
 
-def read_run(run_dir: Path, say: Callable[[str], None]) -> ForeignModel:
+def model_of_run(run_dir: Path, say: Callable[[str], None]) -> ForeignModel:
     """The best model of a run of ours, or the newest if the best is not known."""
     try:
         best = checkpoints.best_path(run_dir)

@@ -115,7 +115,9 @@ class TrainConfig(Config):
         0, "save at every multiple of this and never delete those; 0: none", minimum=0
     )
     init_from: str = setting(
-        "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
+        "scratch",
+        "scratch; resume: go on from the newest checkpoint in out_dir; or a model to train "
+        "further: a run, anything that `stepglass import` reads, gpt2, gpt2-xl, hf:OWNER/NAME",
     )
     log_to: str = setting(
         "",
@@ -308,6 +310,11 @@ class TrainConfig(Config):
             cooldown_iters=iters_of(self.cooldown_iters, self.max_iters),
             lr_decay_iters=iters_of(self.lr_decay_iters, self.max_iters),
         )
+
+    @property
+    def starts_from_model(self) -> bool:
+        """True for a new run with the weights of another model."""
+        return self.init_from not in ("scratch", "resume")
 
     @property
     def uses_muon(self) -> bool:

@@ -130,7 +130,7 @@ def _resolved(command: CommandLine, saved_settings: SavedSettings) -> tuple[Trai
     if command.value("init_from") == "resume":
         origin = f"The values below are those of the run in {command.value('out_dir')}."
     elif not command.wants_recipe_by_device():
-        recipe = "none" if recipe == "auto" else recipe
+        recipe = command.recipe_by_itself()
         origin = f"The values below are those of the recipe {recipe}."
     else:
         asked = command.value("device").partition(":")[0]

@@ -58,7 +58,13 @@ def check_resumable(
             f"{path}: expected a model with {different}={expected[different]}, found "
             f"{stored.get(different)}"
         )
-    data.resume(str(path), snapshot.state.get("data"))
+    if not snapshot.optim:
+        raise CheckpointError(
+            f"{path}: has no optimizer's state to go on with; train it further as a new run: "
+            f"stepglass train DATASET --init_from={cfg.out_dir} --out_dir=out-tuned"
+        )
+    if "imported_from" not in snapshot.state:  # nobody knows what another program's data was
+        data.resume(str(path), snapshot.state.get("data"))
     is_complete = snapshot.step > cfg.max_iters or snapshot.state.get("evaluated_at") == (
         snapshot.step
     )
@@ -120,7 +126,9 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     else:
         repair_best(run, path)
     run.console.say(resumed_line(run.cfg.out_dir, path.name, run.state.step))
-    different = changed(snapshot.state.get("environment"), environment(run.device))
+    different = []
+    if "imported_from" not in snapshot.state:
+        different = changed(snapshot.state.get("environment"), environment(run.device))
     stored = snapshot.state.get("config")
     # Settings that did not exist when the checkpoint was written have their defaults.
     known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)

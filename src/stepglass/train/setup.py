@@ -54,6 +54,7 @@ from stepglass.train.optimizer import leave_compiler_out, make_optimizer
 from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, was_compiled
 from stepglass.train.run import Run
 from stepglass.train.saves import Saves
+from stepglass.train.starting_model import StartingModel, model_vocabulary, starting_model
 from stepglass.train.training import Training
 from stepglass.train.warmup import Rehearsal, rehearse, undisturbed, warm_up
 
@@ -78,6 +79,7 @@ class Plan:
     data: Dataset
     shape: Shape
     tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
+    start_from: StartingModel | None = None
 
 
 def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
@@ -127,18 +129,20 @@ def make_plan(cfg: TrainConfig, console: Console, free: frozenset[str]) -> Plan:
     device = choose.pick_device(cfg)
     for reason in device.reasons:
         console.say(reason)
+    cfg, start_from = starting_model(cfg, console)
     data = dataset.load_dataset(cfg.dataset, cfg.block_size)
+    vocab_size = model_vocabulary(cfg, data, start_from)
     console.say(console_lines.vocab_size_line(data.vocab_size, data.origin))
     for warning in data.warnings:
         console.say(f"warning: {warning}")
     cfg = fitted(cfg, data, free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
-    shape = shape_of(cfg, data.vocab_size)
+    shape = shape_of(cfg, vocab_size)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
-    return Plan(cfg, device, data, shape, codec)
+    return Plan(cfg, device, data, shape, codec, start_from)
 
 
 # -- build --------------------------------------------------------------------------------------
@@ -194,7 +198,10 @@ def new_model(plan: Plan, console: Console) -> Model:
     torch.manual_seed(cfg.seed)
     random.seed(cfg.seed)
     np.random.seed(cfg.seed % 2**32)  # Stepglass uses neither of the two; user code may
-    return registry.model_of(shape).to(device.torch_device)
+    model = registry.model_of(shape)
+    if plan.start_from is not None:
+        plan.start_from.fill(model)
+    return model.to(device.torch_device)
 
 
 def choose_replicas(plan: Plan, console: Console) -> Device:
