@@ -28,7 +28,21 @@ except ImportError:  # Windows has no such limits
 GIB = 1 << 30
 MAX_MEMBERS = 100_000
 MAX_FACTS = 1 << 28  # bytes of JSON
-CPU_S, CPU_S_PER_GIB = 120, 240
+CPU_S, CPU_S_PER_GIB = 60, 240
+GGUF_SIZES = {
+    0: 1,
+    1: 1,
+    2: 2,
+    3: 2,
+    4: 4,
+    5: 4,
+    6: 4,
+    7: 1,
+    10: 8,
+    11: 8,
+    12: 8,
+}  # bytes of a value
+GGUF_TEXT, GGUF_ARRAY = 8, 9
 MEMORY_SHARE = {"pt": 3, "gguf": 12}  # of the file's size; four bits become 32
 
 
@@ -137,6 +151,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ValueError(
             "it needs the package gguf, which is not installed: pip install gguf"
         ) from error
+    check_gguf(path)
     reader = gguf.GGUFReader(path)
     facts = {name: as_json(field.contents()) for name, field in reader.fields.items()}
     tensors: dict[str, Tensor] = {}
@@ -149,6 +164,48 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         shape = [int(side) for side in reversed(entry.shape)]
         tensors[entry.name] = torch.from_numpy(np.ascontiguousarray(numbers)).reshape(shape)
     return facts, tensors
+
+
+def check_gguf(path: Path) -> None:
+    """Refuse a file that promises more than it holds, at once: the package would read beyond its
+    end for ever."""
+    with open(path, "rb") as file:
+        left = path.stat().st_size
+
+        def take(num_bytes: int) -> bytes:
+            nonlocal left
+            left -= num_bytes
+            if left < 0:
+                raise ValueError("it ends in the middle, or promises more than it holds")
+            return file.read(num_bytes)
+
+        def number(size: int) -> int:
+            return int.from_bytes(take(size), "little")
+
+        def skip(kind: int, depth: int = 0) -> None:
+            if kind == GGUF_ARRAY:
+                inner, count = number(4), number(8)
+                if count > left or depth > 1:
+                    raise ValueError(f"it promises an array of {count} values")
+                if inner in GGUF_SIZES:
+                    take(count * GGUF_SIZES[inner])
+                else:
+                    for _ in range(count):
+                        skip(inner, depth + 1)
+            elif kind == GGUF_TEXT:
+                take(number(8))
+            elif kind in GGUF_SIZES:
+                take(GGUF_SIZES[kind])
+            else:
+                raise ValueError(f"it has a value of the unknown kind {kind}")
+
+        take(8)  # GGUF, and its version
+        num_tensors, num_fields = number(8), number(8)
+        if max(num_tensors, num_fields) > MAX_MEMBERS:
+            raise ValueError(f"it promises {num_tensors} tensors and {num_fields} values")
+        for _ in range(num_fields):
+            take(number(8))
+            skip(number(4))
 
 
 def convert(kind: str, path: Path, folder: Path) -> None:

@@ -105,10 +105,11 @@ def _own_modern(found: dict[str, Tensor], shape: ModernConfig) -> dict[str, Tens
         left.pop("lm_head.weight", None)
     own: dict[str, Tensor] = {}
     for joined, parts in JOINED.items():
-        for layer in range(shape.n_layer):
-            room = "self_attn" if joined == "qkv_proj" else "mlp"
-            names = [f"layers.{layer}.{room}.{part}.weight" for part in parts]
-            if all(name in left for name in names):
-                pieces = [left.pop(name) for name in names]
-                own[f"layers.{layer}.{room}.{joined}.weight"] = torch.cat(pieces)
+        first = f".{parts[0]}.weight"
+        for place in [name.removesuffix(first) for name in left if name.endswith(first)]:
+            names = [f"{place}.{part}.weight" for part in parts]
+            pieces = [left[name] for name in names if name in left]
+            if len(pieces) == len(names) and len({piece.shape[1:] for piece in pieces}) == 1:
+                own[f"{place}.{joined}.weight"] = torch.cat(pieces)
+                left = {name: tensor for name, tensor in left.items() if name not in names}
     return own | left
