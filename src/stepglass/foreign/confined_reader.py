@@ -73,10 +73,10 @@ def read_pt(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     optimizer = found.get("optimizer")
     moments, groups = _moments(optimizer) if isinstance(optimizer, dict) else ({}, [])
     facts = {
-        "model_args": as_json(found.get("model_args")),
-        "config": as_json(found.get("config")),
-        "iter_num": as_json(found.get("iter_num")),
-        "best_val_loss": as_json(found.get("best_val_loss")),
+        "model_args": json_value(found.get("model_args")),
+        "config": json_value(found.get("config")),
+        "iter_num": json_value(found.get("iter_num")),
+        "best_val_loss": json_value(found.get("best_val_loss")),
         "order": list(found["model"]),
         "groups": groups,
     }
@@ -93,7 +93,7 @@ def _moments(optimizer: dict[Any, Any]) -> tuple[dict[str, Tensor], list[Any]]:
             tensors[f"optim.{index}.{key}"] = dense(f"optimizer {index} {key}", value)
     groups = optimizer.get("param_groups")
     found = groups if isinstance(groups, list) else []
-    return tensors, [as_json(g.get("params")) for g in found if isinstance(g, dict)]
+    return tensors, [json_value(g.get("params")) for g in found if isinstance(g, dict)]
 
 
 def check_zip(path: Path) -> None:
@@ -127,12 +127,12 @@ def dense(name: Any, tensor: Any) -> Tensor:
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
-def as_json(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """The value as JSON, or None for what is not."""
     if isinstance(value, dict):
-        return {str(key): as_json(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, Tensor | np.generic) and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, float):
@@ -153,7 +153,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         ) from error
     check_gguf(path)
     reader = gguf.GGUFReader(path)
-    facts = {name: as_json(field.contents()) for name, field in reader.fields.items()}
+    facts = {name: json_value(field.contents()) for name, field in reader.fields.items()}
     tensors: dict[str, Tensor] = {}
     for entry in reader.tensors:
         kind = entry.tensor_type
