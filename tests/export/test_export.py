@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from helpers import prepare_tiny, train_tiny
 from stepglass.cli import main
 from stepglass.data import tokenizer
 from stepglass.export.tokenizer_file import tokenizer_json
+from stepglass.foreign.confined_reader import read_gguf
 
 __all__ = ["in_process"]
 
@@ -56,6 +58,22 @@ def test_a_model_comes_back_as_it_was(name, to, in_process):
         assert back.model.config == model.config
     assert torch.equal(logits_of(back.model, some_ids()), logits_of(model, some_ids()))
     assert back.tokenizer.to_json() == CHARS.to_json()
+
+
+@pytest.mark.parametrize("name", ["qwen3", "llama tied", "gpt2 with biases"])
+def test_llama_cpp_takes_no_character_for_the_end_of_text(name, in_process):
+    """It takes token 11, if a file names no other."""
+    shape = replace(SHAPES[name], vocab_size=CHARS.vocab_size)
+    model = make_run(shape)
+    assert main(["export", "out", "--to=gguf"]) == 0
+    facts, tensors = read_gguf(Path("out.gguf"))
+    assert facts["tokenizer.ggml.eos_token_id"] == CHARS.vocab_size
+    assert len(facts["tokenizer.ggml.tokens"]) == len(tensors["token_embd.weight"])
+    assert len(tensors["token_embd.weight"]) == CHARS.vocab_size + 1
+    back = imported("out.gguf")
+    assert back.model.config == shape
+    ids = some_ids(CHARS.vocab_size)
+    assert torch.equal(logits_of(back.model, ids), logits_of(model, ids))
 
 
 @pytest.mark.parametrize(("dtype", "off"), [("f16", 2e-2), ("q8_0", 0.3)])

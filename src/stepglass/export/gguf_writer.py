@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from stepglass.data.library_tokenizer import LibraryTokenizer, letters_of_bytes, word_split_of
@@ -12,7 +13,7 @@ from stepglass.data.tokenizer import BpeTokenizer, CharTokenizer, Tokenizer
 from stepglass.errors import CheckpointError, ConfigError
 from stepglass.export.tokenizer_file import tokenizer_json
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
-from stepglass.models.gguf_names import gguf_weights
+from stepglass.models.gguf_names import NO_END, TABLES, gguf_weights
 from stepglass.models.hf_names import LAYER_NORM_EPS
 from stepglass.sample.load import Sampler
 
@@ -40,10 +41,14 @@ def write_gguf(loaded: Sampler, path: Path, run_dir: Path, dtype: str) -> Iterat
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_name(run_dir.resolve().name)
     writer.add_file_type(FILE_TYPES[dtype])
+    is_longer = needs_end(loaded.tokenizer, shape.vocab_size)
     _add_shape(writer, shape)
-    yield from _add_tokenizer(writer, loaded.tokenizer, shape)
+    writer.add_vocab_size(shape.vocab_size + is_longer)
+    _add_tokenizer(writer, loaded.tokenizer, shape.vocab_size)
     for name, tensor in gguf_weights(loaded.model).items():
-        _add_tensor(writer, name, tensor, dtype)
+        _add_tensor(writer, name, with_end(name, tensor) if is_longer else tensor, dtype)
+    if isinstance(loaded.tokenizer, CharTokenizer):
+        yield "note: llama.cpp shows an error for characters that the model has never seen"
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -61,7 +66,6 @@ def _add_shape(writer: "gguf.GGUFWriter", shape: Shape) -> None:
     writer.add_embedding_length(shape.n_embd)
     writer.add_block_count(shape.n_layer)
     writer.add_head_count(shape.n_head)
-    writer.add_vocab_size(shape.vocab_size)
     if isinstance(shape, ModernConfig):
         writer.add_feed_forward_length(shape.inner)
         writer.add_head_count_kv(shape.kv_heads)
@@ -93,7 +97,7 @@ def _add_tensor(writer: "gguf.GGUFWriter", name: str, tensor: Tensor, dtype: str
 # -- the tokenizer ------------------------------------------------------------------------------
 
 
-def _add_tokenizer(writer: "gguf.GGUFWriter", codec: Tokenizer, shape: Shape) -> Iterator[str]:
+def _add_tokenizer(writer: "gguf.GGUFWriter", codec: Tokenizer, vocab_size: int) -> None:
     import gguf  # noqa: PLC0415
 
     vocab, merges, split, special = vocabulary(codec)
@@ -101,27 +105,46 @@ def _add_tokenizer(writer: "gguf.GGUFWriter", codec: Tokenizer, shape: Shape) ->
     normal, control, unused = (
         int(kind) for kind in (gguf.TokenType.NORMAL, gguf.TokenType.CONTROL, gguf.TokenType.UNUSED)
     )
-    tokens = [by_id.get(index, f"[PAD{index}]") for index in range(shape.vocab_size)]
+    free = [index for index in range(vocab_size) if index not in by_id]
+    tokens = [by_id.get(index, f"[PAD{index}]") for index in range(vocab_size)]
     kinds = [
         unused if index not in by_id else control if index in special else normal
-        for index in range(shape.vocab_size)
+        for index in range(vocab_size)
     ]
+    end = codec.end_of_text
+    if end is None and free:
+        end = free[0]
+    elif end is None:
+        end = vocab_size
+        tokens.append(NO_END)
+        kinds.append(unused)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(split)
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
     writer.add_token_merges(merges)
     writer.add_add_bos_token(False)
-    if codec.end_of_text is not None:
-        writer.add_eos_token_id(codec.end_of_text)
+    writer.add_eos_token_id(end)
     begin = getattr(codec, "begin_of_text", None)
-    if begin is not None:
-        writer.add_bos_token_id(begin)
+    writer.add_bos_token_id(end if begin is None else begin)
     template = getattr(codec, "chat_template", None)
     if template:
         writer.add_chat_template(template)
-    if isinstance(codec, CharTokenizer):
-        yield "note: llama.cpp shows an error for characters that the model has never seen"
+
+
+def needs_end(codec: Tokenizer, vocab_size: int) -> bool:
+    """True if the table of tokens must become longer by one. llama.cpp takes token 11 for the end
+    of a text if a file names no other, and would stop there. A model of characters has none, and
+    every id may be a character."""
+    return codec.end_of_text is None and len(set(vocabulary(codec)[0].values())) >= vocab_size
+
+
+def with_end(name: str, tensor: Tensor) -> Tensor:
+    """A table of tokens with one row more, the mean of all. Its logit is the mean of all logits, so
+    it is never the likeliest, and seldom drawn."""
+    if name not in TABLES:
+        return tensor
+    return torch.cat([tensor, tensor.mean(0, keepdim=True)])
 
 
 Vocabulary = tuple[dict[str, int], list[str], str, set[int]]

@@ -12,7 +12,7 @@ from stepglass.foreign.foreign_model import ForeignModel, checked, shape_or_refu
 from stepglass.foreign.hf_tokenizer import fitting, of_own_kind
 from stepglass.foreign.pieces_tokenizer import pieces_tokenizer
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
-from stepglass.models.gguf_names import halved, hf_name
+from stepglass.models.gguf_names import NO_END, TABLES, halved, hf_name
 from stepglass.models.hf_names import LAYER_NORM_EPS, TRANSPOSED, own_weights
 from stepglass.units import shown
 
@@ -26,10 +26,22 @@ NAMED_SPLITS = {"default": "gpt-2", "llama3": "llama-bpe", "qwen3": "qwen2"}
 def read_gguf_file(path: Path) -> ForeignModel:
     """Read a GGUF file; weights of few bits become float32."""
     with read_confined("gguf", path) as (facts, tensors):
+        _drop_our_end(facts, tensors)
         shape = shape_or_refuse(path, lambda: _shape(facts, tensors))
         weights = checked(path, shape, own_weights(_renamed(path, tensors, shape), shape))
     codec = _tokenizer(path, facts, shape.vocab_size)
     return ForeignModel(path, shape, weights, codec)
+
+
+def _drop_our_end(facts: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """The token that our export adds for llama.cpp is not the model's."""
+    tokens = facts.get("tokenizer.ggml.tokens")
+    if isinstance(tokens, list) and tokens and tokens[-1] == NO_END:
+        facts["tokenizer.ggml.tokens"] = tokens[:-1]
+        facts["tokenizer.ggml.token_type"] = (facts.get("tokenizer.ggml.token_type") or [])[:-1]
+        for name in TABLES:
+            if name in tensors:
+                tensors[name] = tensors[name][:-1]
 
 
 def _shape(facts: dict[str, Any], tensors: dict[str, Tensor]) -> Shape:

@@ -46,6 +46,8 @@ GPT2_OUTSIDE = {
     "output_norm": "transformer.ln_f",
     "output": "lm_head",
 }
+TABLES = ("token_embd.weight", "output.weight")  # one row for each token
+NO_END = "[NO END]"  # a token that we add to files of models without an end of text
 NAME = re.compile(r"(?:blk\.(\d{1,5})\.)?(\w{1,40})\.(weight|bias)")
 HF_NAME = re.compile(
     r"(?:(?:model\.layers|transformer\.h)\.(\d{1,5})\.)?([\w.]{1,60})\.(weight|bias)"
