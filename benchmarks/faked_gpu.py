@@ -32,7 +32,7 @@ CUDA = torch.device("cuda:0")
 
 @dataclass(frozen=True)
 class GPU:
-    """What a compiler asks about a GPU, from memory; they only decide which code is generated."""
+    """What a compiler asks about a GPU. Approximate: they only decide which code is generated."""
 
     name: str
     capability: tuple[int, int]

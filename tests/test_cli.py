@@ -192,7 +192,7 @@ def bash(capsys):
 def test_bash_completes_commands(bash):
     assert completed("stepglass", "re") == ["resume", "report"]
     assert set(completed("stepglass", "")) >= {*COMMANDS, "help", "--version"}
-    assert completed("stepglass", "help", "exp") == ["explain"]
+    assert completed("stepglass", "help", "expl") == ["explain"]
     assert completed("stepglass", "completion", "") == ["bash", "zsh", "fish"]
 
 

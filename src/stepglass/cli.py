@@ -38,6 +38,10 @@ USAGE = {
         ("serve RUN", "answer OpenAI's clients with a trained model, on 127.0.0.1"),
         ("sweep --key=value,value ...", "train with all combinations of settings, and compare"),
     ),
+    "use other programs": (
+        ("export RUN --to=hf|gguf", "write a model for transformers, vLLM, llama.cpp, nanoGPT"),
+        ("import PATH", "make a run from a model of nanoGPT, Hugging Face or llama.cpp"),
+    ),
     "see what happened": (
         (
             "explain LOG|RUN|-",
@@ -62,6 +66,8 @@ COMMANDS = {
     "sample": "stepglass.sample.command",
     "serve": "stepglass.serve.command",
     "sweep": "stepglass.sweep.command",
+    "export": "stepglass.export.command",
+    "import": "stepglass.foreign.command",
     "explain": "stepglass.explain.command",
     "report": "stepglass.report.command",
     "watch": "stepglass.watch.command",

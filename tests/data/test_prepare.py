@@ -617,7 +617,7 @@ def test_what_is_no_token_of_a_table_of_words_is_named(words, prompt, message):
     "words", [{}, {"": 0, "ab": 1}, {"a": 0, "bc": 0}, {"ab": -1}, 5, {"a": "x"}]
 )
 def test_a_damaged_table_of_words_is_refused(words):
-    with pytest.raises(DataError, match="expected a char, word, bpe or gpt2 tokenizer"):
+    with pytest.raises(DataError, match="expected a char, word, bpe, gpt2 or hf tokenizer"):
         tokenizer.from_json({"kind": "word", "words": words}, "x")
 
 

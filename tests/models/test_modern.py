@@ -11,7 +11,7 @@ from stepglass.measure.shapes import ModernConfig
 from stepglass.models import cpu_ops
 from stepglass.models.modern import Modern, qwen3_config, qwen3_weights
 
-SHAPES = [{}, {"n_kv_head": 2}, {"tie_weights": True}, {"n_inner": 48}]
+SHAPES = [{}, {"n_kv_head": 2}, {"tie_weights": True}, {"n_inner": 48}, {"n_head_dim": 24}]
 
 
 def model(**changes) -> Modern:

@@ -136,7 +136,7 @@ def test_a_run_of_nanogpts_is_named_as_what_it_is(capsys):
     Path("nano/ckpt.pt").write_bytes(b"")
     for words in (["sample", "nano"], ["train", "--out_dir=nano", "--init_from=resume"]):
         assert main(words) == 2
-        assert "found nanoGPT's ckpt.pt, which stepglass cannot read" in capsys.readouterr().err
+        assert "found nanoGPT's ckpt.pt, for `stepglass import`" in capsys.readouterr().err
 
 
 @pytest.mark.finished_run

@@ -95,7 +95,7 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
             "max_iters must be below 2^63, found a number of 1329 bits",
         ),
         (["--checkpoint_interval=" + "9" * 5000], "checkpoint_interval expects auto, iterations"),
-        (["--init_from=gpt2-xl"], "init_from expects scratch or resume, found 'gpt2-xl'"),
+        (["--init_from=gpt2-xl", "--n_layer=3"], "the model in gpt2-xl has its own n_layer"),
         (["--lr_schedule=trapezoid"], "lr_schedule=trapezoid expects cooldown_iters above 0"),
         (["--bias=True"], "bias=True: the modern model has none; leave it out, or --model=gpt2"),
         (["--model=gpt2", "--n_kv_head=2"], "n_kv_head is for --model=modern; leave it out"),
@@ -103,8 +103,8 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--n_embd=36", "--n_head=12"], "n_embd=36 over n_head=12 must be even"),
         (
             ["--recipe=slow"],
-            "--recipe expects one of gpt2, quick, quick_gpt2, shakespeare_char, speedrun_cpu, "
-            "none, found 'slow'",
+            "--recipe expects one of finetune, gpt2, quick, quick_gpt2, shakespeare_char, "
+            "speedrun_cpu, none, found 'slow'",
         ),
         (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
         (["--learning_rate=1e308"], "learning_rate must be at most 1e+20, found 1e+308"),

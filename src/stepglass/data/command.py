@@ -20,14 +20,17 @@ SETTINGS = prepare.PREPARE_SETTINGS
 FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # seconds between two progress reports
 
 
-def prepare_if_missing(name: str, say: Callable[[str], None]) -> str:
+def prepare_if_missing(name: str, say: Callable[[str], None], tokens_of: str | None = None) -> str:
     """The name of a data set to train on. A known name that is not prepared yet, and text in a file
-    or a folder, is prepared first."""
+    or a folder, is prepared first. `tokens_of` is the run with the tokenizer for it, if the model
+    has one already."""
+    with_tokens = [f"--tokenizer={tokens_of}"] if tokens_of else []
     if is_missing(name):
-        run([name], say)
+        run([name, *with_tokens], say)
     elif is_text(name):
-        say(f"preparing {name}, a token per character; `stepglass prepare` has other ways")
-        return run([name], say).name
+        how = f"with the tokens of {tokens_of}" if tokens_of else "a token per character"
+        say(f"preparing {name}, {how}; `stepglass prepare` has other ways")
+        return run([name, *with_tokens], say).name
     return name
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from stepglass import json_files
 from stepglass.data import sources, tokenizer
+from stepglass.data.library_tokenizer import LibraryTokenizer, last_word_end
 from stepglass.data.sources import Source
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
@@ -36,8 +37,8 @@ BPE_SAMPLE_BYTES = 1 << 26  # text for learning bpe: more would change few merge
 class PrepareConfig(Config):
     """All settings of `stepglass prepare`."""
 
-    tokenizer: Literal["char", "bpe", "gpt2"] = setting(
-        "char", "char, bpe (learned from the text) or gpt2"
+    tokenizer: Literal["char", "bpe", "gpt2"] | str = setting(
+        "char", "char, bpe (learned from the text), gpt2, or the folder of a run with its tokens"
     )
     vocab_size: int = setting(4096, "size of a bpe vocabulary", minimum=258, maximum=1_000_000)
     val_fraction: float = setting(
@@ -200,6 +201,8 @@ def make_tokenizer(cfg: PrepareConfig, stream: SourceText, scan: Scan) -> Tokeni
     """Make the tokenizer that the user asked for."""
     if cfg.tokenizer == "gpt2":
         return tokenizer.gpt2()
+    if cfg.tokenizer not in ("char", "bpe"):
+        return tokenizer.tokenizer_of_run(cfg.tokenizer)
     if cfg.tokenizer == "bpe":
         texts = stream.sample(BPE_SAMPLE_BYTES)
         learn = partial(tokenizer.train_bpe, texts, cfg.vocab_size)
@@ -319,7 +322,9 @@ class TokenWriter:
             self._write(self._codec.encode(text))
             return
         text = self._pending + text
-        cut = tokenizer.last_safe_cut(text)  # the last word may continue in the next piece
+        # The last word may continue in the next piece.
+        is_ours = not isinstance(self._codec, LibraryTokenizer)
+        cut = tokenizer.last_safe_cut(text) if is_ours else last_word_end(text)
         if len(text) - cut > MAX_WORD_CHARS:
             cut = len(text)  # the text has no place to cut; encode it now to limit memory
         self._pending = text[cut:]

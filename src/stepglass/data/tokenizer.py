@@ -1,7 +1,7 @@
 """Tokenizers: convert text to ids and back.
 
 `char` has one id per character, `bpe` learns its tokens from the text, `gpt2` has GPT-2's tokens,
-and `word` uses a table of texts from nanoGPT's meta.pkl.
+`word` uses a table of texts from nanoGPT's meta.pkl, and `hf` came with a model of others.
 
 A tokenizer is stored as JSON (`to_json`) in a data set's meta.json and in a run directory, so that
 `stepglass sample` does not need the data set.
@@ -11,12 +11,15 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from stepglass import json_files
 from stepglass.data import archives
-from stepglass.errors import DataError
+from stepglass.data.library_tokenizer import LibraryTokenizer
+from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.units import shown
 
 END_OF_TEXT = "<|endoftext|>"
@@ -178,6 +181,16 @@ class BpeTokenizer:
     def decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
+    def is_same(self, vocab: dict[str, int], merges: list[list[str]]) -> bool:
+        """True if this is the tokenizer of that vocabulary and those merges."""
+        return vocab == self._vocab and [tuple(pair) for pair in merges] == self._merges
+
+    def library(self) -> Any:
+        """A copy of the library's tokenizer, to be changed or stored."""
+        import tokenizers  # noqa: PLC0415
+
+        return tokenizers.Tokenizer.from_str(self._tokenizer.to_str())
+
     def to_json(self) -> dict[str, Any]:
         if self._kind == "gpt2":
             return {"kind": "gpt2"}
@@ -278,11 +291,30 @@ def from_json(data: Any, place: str) -> Tokenizer:
             return BpeTokenizer(
                 "bpe", data["vocab"], [(left, right) for left, right in data["merges"]]
             )
+        if data["kind"] == "hf":
+            return LibraryTokenizer(data)
         raise ValueError(f"unknown kind {shown(data['kind'])}")
     except (DataError, ModuleNotFoundError):
         raise
     except Exception as error:  # the tokenizers library raises plain Exception
         raise DataError(
-            f"{place}: expected a char, word, bpe or gpt2 tokenizer, found something else: "
+            f"{place}: expected a char, word, bpe, gpt2 or hf tokenizer, found something else: "
             f"{str(error)[:200]}"
         ) from error
+
+
+def tokenizer_of_run(name: str) -> Tokenizer:
+    """The tokenizer of the run in a folder, for text that its model is to be trained on."""
+    path = Path(name) / "tokenizer.json"
+    try:
+        found = json_files.read_json(path)
+        if not isinstance(found, dict) or "kind" not in found:
+            raise ValueError("not that of a run; `stepglass import` makes a run of a model")
+    except OSError as error:
+        raise ConfigError(
+            f"--tokenizer expects char, bpe, gpt2 or the folder of a run, found {shown(name)}: "
+            f"{path}: {os_reason(error)}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"--tokenizer={name}: {path}: {error}") from error
+    return from_json(found, str(path))

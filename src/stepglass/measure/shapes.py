@@ -83,9 +83,12 @@ class GPTConfig(Shape):
 
     dropout: float = 0.0
     bias: bool = False
+    gelu: str = "exact"  # or "tanh", the approximation that OpenAI's GPT-2 was trained with
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.gelu not in ("exact", "tanh"):
+            raise ValueError(f"gelu must be exact or tanh, found {shown(self.gelu)}")
         if self.n_embd % self.n_head:
             raise ValueError(f"n_head={self.n_head} does not divide n_embd={self.n_embd}")
 
@@ -118,23 +121,35 @@ class ModernConfig(Shape):
     token_table = "embed_tokens.weight"
 
     n_kv_head: int = 0  # 0: the same as n_head
+    n_head_dim: int = 0  # 0: n_embd / n_head
     n_inner: int = 0  # 0: 8/3 n_embd, rounded up to a multiple of 32
     tie_weights: bool = False
     rope_theta: float = 10_000.0
+    norm_eps: float = 1e-6
+    qk_norm: bool = True  # False: a Llama
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_embd % (2 * self.n_head):
+        if not self.n_head_dim and self.n_embd % (2 * self.n_head):
             raise ValueError(
                 f"n_embd={self.n_embd} must be an even multiple of n_head={self.n_head}"
             )
+        if self.n_head_dim < 0 or self.n_head_dim % 2:
+            raise ValueError(f"n_head_dim must be even, found {self.n_head_dim}")
         if self.n_kv_head < 0 or self.n_head % self.kv_heads:
             raise ValueError(f"n_kv_head={self.n_kv_head} does not divide n_head={self.n_head}")
         if self.n_inner < 0:
             raise ValueError(f"n_inner must not be negative, found {self.n_inner}")
-        if self.rope_theta <= 0:
-            raise ValueError(f"rope_theta must be above 0, found {self.rope_theta}")
+        if self.rope_theta <= 0 or self.norm_eps <= 0:
+            raise ValueError(
+                f"rope_theta and norm_eps must be above 0, found {self.rope_theta} and "
+                f"{self.norm_eps}"
+            )
+
+    @property
+    def head_dim(self) -> int:
+        return self.n_head_dim or super().head_dim
 
     @property
     def kv_heads(self) -> int:
@@ -147,7 +162,7 @@ class ModernConfig(Shape):
     def num_params(self) -> int:
         C, D = self.n_embd, self.head_dim
         matrices = (2 * self.n_head + 2 * self.kv_heads) * D * C + 3 * C * self.inner
-        norms = 2 * C + 2 * D
+        norms = 2 * C + (2 * D if self.qk_norm else 0)
         tables = self.vocab_size * C * (1 if self.tie_weights else 2)
         return self.n_layer * (matrices + norms) + C + tables
 

@@ -26,7 +26,7 @@ CACHED_SCORES = 48 * 128 * 256
 KEPT_SCORES = 1 << 25
 
 
-def _run(operation: type[torch.autograd.Function], *inputs: Tensor) -> Tensor:
+def _run(operation: type[torch.autograd.Function], *inputs: Tensor | float) -> Tensor:
     result: Tensor = operation.apply(*inputs)  # type: ignore[no-untyped-call]
     return result
 
@@ -41,21 +41,21 @@ def uses_handwritten(x: Tensor) -> bool:
 # -- RMSNorm ------------------------------------------------------------------------------------
 
 
-def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor, eps: float = EPS) -> Tensor:
     """x / rms(x) * weight over the last dimension."""
     if uses_handwritten(x):
-        return _run(_RMSNorm, x, weight)
-    return plain_rms_norm(x, weight)
+        return _run(_RMSNorm, x, weight, eps)
+    return plain_rms_norm(x, weight, eps)
 
 
-def plain_rms_norm(x: Tensor, weight: Tensor | None) -> Tensor:
-    return torch.rms_norm(x, (x.size(-1),), weight, EPS)
+def plain_rms_norm(x: Tensor, weight: Tensor | None, eps: float = EPS) -> Tensor:
+    return torch.rms_norm(x, (x.size(-1),), weight, eps)
 
 
-def inverse_rms(x: Tensor) -> Tensor:
+def inverse_rms(x: Tensor, eps: float) -> Tensor:
     """1 / rms(x) over the last dimension. The result has size 1 in that dimension."""
     norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return norm.square_().mul_(1 / x.size(-1)).add_(EPS).rsqrt_()
+    return norm.square_().mul_(1 / x.size(-1)).add_(eps).rsqrt_()
 
 
 def norm_gradient(grad: Tensor, y: Tensor, scale: Tensor) -> Tensor:
@@ -66,46 +66,57 @@ def norm_gradient(grad: Tensor, y: Tensor, scale: Tensor) -> Tensor:
 
 class _RMSNorm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor) -> Tensor:
-        scale = inverse_rms(x)
+    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        scale = inverse_rms(x, eps)
         y = x * scale
         ctx.save_for_backward(y, scale, weight)
         return y * weight
 
     @staticmethod
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         y, scale, weight = ctx.saved_tensors  # type: ignore[attr-defined]
         grad_weight = (grad * y).view(-1, y.size(-1)).sum(0)
-        return norm_gradient(grad * weight, y, scale), grad_weight
+        return norm_gradient(grad * weight, y, scale), grad_weight, None
 
 
 # -- queries and keys ---------------------------------------------------------------------------
 
 
-def normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def normed_and_rotated(
+    x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: float = EPS
+) -> Tensor:
     """Apply RMSNorm and rotary positions to each head: (B, T, H, D) -> (B, H, T, D).
 
     `weight` is (H, D). `cos` and `sin` are (T, 1, D), and the first half of `sin` is negative. The
     elements d and d + D/2 are rotated as a pair.
     """
     if uses_handwritten(x):
-        return _run(_NormRotate, x, weight, cos, sin)
-    return plain_normed_and_rotated(x, weight, cos, sin)
+        return _run(_NormRotate, x, weight, cos, sin, eps)
+    return plain_normed_and_rotated(x, weight, cos, sin, eps)
 
 
-def plain_normed_and_rotated(x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    # Under autocast the heads are in half precision. A float32 weight, cosine or sine would make
-    # three tensors of their size in float32.
-    weight, cos, sin = (factor.to(x.dtype) for factor in (weight, cos, sin))
-    x = torch.rms_norm(x, (x.size(-1),), None, EPS).to(x.dtype) * weight
+def plain_normed_and_rotated(
+    x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: float = EPS
+) -> Tensor:
+    normed = torch.rms_norm(x, (x.size(-1),), None, eps).to(x.dtype)
+    return rotated(normed * weight.to(x.dtype), cos, sin)
+
+
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions alone, for models without the norm: (B, T, H, D) -> (B, H, T, D)."""
+    # Under autocast the heads are in half precision. A float32 cosine or sine would make tensors of
+    # their size in float32.
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     return (x * cos + x.roll(x.size(-1) // 2, -1) * sin).transpose(1, 2)
 
 
 class _NormRotate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, x: Tensor, weight: Tensor, cos: Tensor, sin: Tensor, eps: float
+    ) -> Tensor:
         B, T, H, D = x.shape
-        scale = inverse_rms(x)
+        scale = inverse_rms(x, eps)
         y = x * scale
         ctx.save_for_backward(y, scale, weight, cos, sin)
         z = y * weight
@@ -114,12 +125,12 @@ class _NormRotate(torch.autograd.Function):
         return out.transpose(1, 2).addcmul_(z, cos).transpose(1, 2)
 
     @staticmethod
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         y, scale, weight, cos, sin = ctx.saved_tensors  # type: ignore[attr-defined]
         grad = grad.transpose(1, 2)
         turned = (grad * sin).roll(y.size(-1) // 2, -1).addcmul_(grad, cos)
         grad_weight = (turned * y).sum((0, 1))
-        return norm_gradient(turned.mul_(weight), y, scale), grad_weight, None, None
+        return norm_gradient(turned.mul_(weight), y, scale), grad_weight, None, None, None
 
 
 # -- the MLP's gate -----------------------------------------------------------------------------

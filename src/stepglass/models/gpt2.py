@@ -18,6 +18,10 @@ from stepglass.models.cpu_ops import attention
 from stepglass.models.kv_cache import KVCache, SlotCache
 from stepglass.models.model import Model
 
+# torch's names for the two GELUs: nanoGPT has the exact one, OpenAI's weights were trained with the
+# other.
+GELU = {"exact": "none", "tanh": "tanh"}
+
 
 def drop(x: Tensor, share: float) -> Tensor:
     """Dropout. If `share` is 0, torch is not called, because the call takes longer than the
@@ -65,12 +69,13 @@ class GPT2MLP(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
+        self.gelu = GELU[config.gelu]
         self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, bias=config.bias)
         self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, bias=config.bias)
         self.dropout = config.dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.c_proj(F.gelu(self.c_fc(x)))
+        y = self.c_proj(F.gelu(self.c_fc(x), approximate=self.gelu))
         return drop(y, self.dropout) if self.training else y
 
 
@@ -159,6 +164,7 @@ class GPT2TokenDecoder:
         self._final_norm = (parts.ln_f.weight, parts.ln_f.bias)
         self._qkv_shape = (-1, 3, model.config.n_head, 1, model.config.head_dim)
         self._width = (model.config.n_embd,)
+        self._gelu = GELU[model.config.gelu]
 
     def __call__(self, tokens: int | Tensor) -> Tensor:
         """Read one token of each of B sequences, and return the logits (B, V) of the next ones."""
@@ -170,7 +176,8 @@ class GPT2TokenDecoder:
             k, v = self._cache.update(layer, k, v)
             y = F.scaled_dot_product_attention(q, k, v, self._cache.mask)
             x = x + F.linear(y.reshape(x.shape), *proj)
-            h = F.gelu(F.linear(torch.layer_norm(x, self._width, *ln_2), *fc))
+            h = F.linear(torch.layer_norm(x, self._width, *ln_2), *fc)
+            h = F.gelu(h, approximate=self._gelu)
             x = x + F.linear(h, *proj_2)
         self._cache.advance(1)
         return F.linear(torch.layer_norm(x, self._width, *self._final_norm), wte)

@@ -6,7 +6,8 @@
     weights = qwen3_weights(model)           # with the names of the transformers library
 
 Differences from GPT-2: RMSNorm instead of LayerNorm, rotary positions instead of a table, normed
-queries and keys, a gated MLP, and no biases. Parameters have Qwen3's names, except that queries,
+queries and keys, a gated MLP, and no biases. Without the norm of queries and keys (`qk_norm=False`)
+it is a Llama. Parameters have Qwen3's names, except that queries,
 keys and values are one matrix, and so are gate and up: for small matrices, the overhead of a
 product is larger than its arithmetic. Shapes: B batch, T tokens, C = n_embd, H heads, G key and
 value heads, D = head_dim, V vocabulary.
@@ -18,12 +19,12 @@ from torch.nn import functional as F
 
 from stepglass.measure.shapes import ModernConfig
 from stepglass.models.cpu_ops import (
-    EPS,
     attention,
     normed_and_rotated,
     plain_rms_norm,
     plain_swiglu,
     rms_norm,
+    rotated,
     swiglu,
 )
 from stepglass.models.gpt2 import drop
@@ -34,12 +35,13 @@ from stepglass.models.model import Model
 class RMSNorm(nn.Module):
     """Scales each vector to length sqrt(C), then multiplies each element by a weight."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, eps: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
+        self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        return rms_norm(x, self.weight)
+        return rms_norm(x, self.weight, self.eps)
 
 
 class ModernAttention(nn.Module):
@@ -49,27 +51,34 @@ class ModernAttention(nn.Module):
         super().__init__()
         self.H, self.G, self.D = config.n_head, config.kv_heads, config.head_dim
         self.qkv_proj = nn.Linear(config.n_embd, (self.H + 2 * self.G) * self.D, bias=False)
-        self.q_norm = RMSNorm(self.D)
-        self.k_norm = RMSNorm(self.D)
-        self.o_proj = nn.Linear(config.n_embd, config.n_embd, bias=False)
+        self.eps = config.norm_eps
+        self.q_norm = RMSNorm(self.D, self.eps) if config.qk_norm else None
+        self.k_norm = RMSNorm(self.D, self.eps) if config.qk_norm else None
+        self.o_proj = nn.Linear(self.H * self.D, config.n_embd, bias=False)
         self.dropout = config.dropout
         self.layer = layer
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: KVCache | None) -> Tensor:
-        B, T, C = x.shape
+        B, T, _ = x.shape
         H, G, D = self.H, self.G, self.D
         qk, v = torch.split(self.qkv_proj(x).view(B, T, H + 2 * G, D), [H + G, G], 2)
-        qk = normed_and_rotated(qk, self.qk_weight(), cos, sin)  # (B, H + G, T, D)
+        weight = self.qk_weight()
+        if weight is None:
+            qk = rotated(qk, cos, sin)  # (B, H + G, T, D)
+        else:
+            qk = normed_and_rotated(qk, weight, cos, sin, self.eps)
         q, k = torch.split(qk, [H, G], 1)
         v = v.transpose(1, 2)
         if cache is not None:
             k, v = cache.update(self.layer, k, v)
         y = attention(q, k, v, self.dropout if self.training else 0.0)
-        y = self.o_proj(y.transpose(1, 2).reshape(B, T, C))
+        y = self.o_proj(y.transpose(1, 2).reshape(B, T, H * D))
         return drop(y, self.dropout) if self.training else y
 
-    def qk_weight(self) -> Tensor:
-        """The weights of the norms, one row per head: (H + G, D)."""
+    def qk_weight(self) -> Tensor | None:
+        """The weights of the norms, one row per head: (H + G, D). None if there are no norms."""
+        if self.q_norm is None or self.k_norm is None:
+            return None
         return torch.cat(
             [
                 self.q_norm.weight.expand(self.H, self.D),
@@ -97,9 +106,9 @@ class ModernBlock(nn.Module):
 
     def __init__(self, config: ModernConfig, layer: int) -> None:
         super().__init__()
-        self.input_layernorm = RMSNorm(config.n_embd)
+        self.input_layernorm = RMSNorm(config.n_embd, config.norm_eps)
         self.self_attn = ModernAttention(config, layer)
-        self.post_attention_layernorm = RMSNorm(config.n_embd)
+        self.post_attention_layernorm = RMSNorm(config.n_embd, config.norm_eps)
         self.mlp = ModernMLP(config)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: KVCache | None) -> Tensor:
@@ -118,7 +127,7 @@ class Modern(Model):
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocab_size, config.n_embd)
         self.layers = nn.ModuleList(ModernBlock(config, layer) for layer in range(config.n_layer))
-        self.norm = RMSNorm(config.n_embd)
+        self.norm = RMSNorm(config.n_embd, config.norm_eps)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         if config.tie_weights:
             self.lm_head.weight = self.embed_tokens.weight
@@ -176,24 +185,26 @@ class ModernTokenDecoder:
     def __call__(self, tokens: int | Tensor) -> Tensor:
         """Read one token of each of B sequences, and return the logits (B, V) of the next ones."""
         model, cache, config = self._model, self._cache, self._model.config
-        H, G, D = config.n_head, config.kv_heads, config.head_dim
+        H, G, D, eps = config.n_head, config.kv_heads, config.head_dim, config.norm_eps
         cos, sin = model.cos[cache.positions], model.sin[cache.positions]  # (1, D) or (B, 1, D)
         x = model.embed_tokens.weight[tokens].view(-1, config.n_embd)  # (B, C)
         for layer, (block, weight) in enumerate(zip(self._layers, self._qk_weights, strict=True)):
             attn, mlp = block.self_attn, block.mlp
-            h = F.linear(plain_rms_norm(x, block.input_layernorm.weight), attn.qkv_proj.weight)
-            h = h.view(-1, H + 2 * G, D)
-            qk = plain_rms_norm(h[:, : H + G], None) * weight
+            h = plain_rms_norm(x, block.input_layernorm.weight, eps)
+            h = F.linear(h, attn.qkv_proj.weight).view(-1, H + 2 * G, D)
+            qk = h[:, : H + G]
+            if weight is not None:
+                qk = plain_rms_norm(qk, None, eps) * weight
             qk = torch.addcmul(qk * cos, qk.roll(D // 2, -1), sin).unsqueeze(2)
             k, v = cache.update(layer, qk[:, H:], h[:, H + G :].unsqueeze(2))
             y = F.scaled_dot_product_attention(qk[:, :H], k, v, cache.mask, enable_gqa=G != H)
             x = x + F.linear(y.reshape(x.size(0), -1), attn.o_proj.weight)
-            h = plain_rms_norm(x, block.post_attention_layernorm.weight)
+            h = plain_rms_norm(x, block.post_attention_layernorm.weight, eps)
             x = x + F.linear(
                 plain_swiglu(F.linear(h, mlp.gate_up_proj.weight)), mlp.down_proj.weight
             )
         cache.advance(1)
-        return F.linear(plain_rms_norm(x, model.norm.weight), model.lm_head.weight)
+        return F.linear(plain_rms_norm(x, model.norm.weight, eps), model.lm_head.weight)
 
 
 def qwen3_weights(model: Modern) -> dict[str, Tensor]:
@@ -223,7 +234,7 @@ def qwen3_config(config: ModernConfig) -> dict[str, object]:
         "num_key_value_heads": config.kv_heads,
         "head_dim": config.head_dim,
         "max_position_embeddings": config.block_size,
-        "rms_norm_eps": EPS,
+        "rms_norm_eps": config.norm_eps,
         "rope_theta": config.rope_theta,
         "tie_word_embeddings": config.tie_weights,
         "attention_bias": False,

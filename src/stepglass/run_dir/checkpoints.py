@@ -142,16 +142,33 @@ def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
 
 def settings_of_newest(run_dir: Path) -> tuple[Path, dict[str, Any]] | None:
     """The settings in the newest readable checkpoint, and the file that has them."""
+    for file, state in _states(run_dir):
+        if isinstance(state.get("config"), dict):
+            return file, state["config"]
+    return None
+
+
+def vocabulary_of_newest(run_dir: Path) -> int | None:
+    """The number of tokens in the table of the newest readable model."""
+    for _, state in _states(run_dir):
+        shape = state.get("model_config")
+        found = shape.get("vocab_size") if isinstance(shape, dict) else None
+        if type(found) is int and found > 0:
+            return found
+    return None
+
+
+def _states(run_dir: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The readable state.json of each checkpoint, the newest first."""
     for path in committed(run_dir):
         try:
             manifest = read_manifest(path / "MANIFEST.json")
             file = path / "state.json"
             state = json_files.parse_json(_read_file(file, manifest["files"]["state.json"]))
-            if isinstance(state["config"], dict):
-                return file, state["config"]
         except (CheckpointError, ValueError, KeyError, TypeError):
             continue
-    return None
+        if isinstance(state, dict):
+            yield file, state
 
 
 def verify(path: Path) -> int:

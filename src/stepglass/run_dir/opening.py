@@ -39,7 +39,7 @@ def open_run_dir(cfg: TrainConfig, data_folder: Path, say: Say) -> RunFolder:
         try:
             commit.sweep(FileOps(), run.folder)
             remove_stale(run.folder, REPLACED)
-            if cfg.init_from == "scratch":
+            if cfg.init_from != "resume":
                 if cfg.eval_only and checkpoints.committed(run_dir):
                     raise ConfigError(
                         f"{place}: holds a run, and --eval_only would evaluate a new model, not "

@@ -23,7 +23,7 @@ def saved_settings(out_dir: Path) -> dict[str, Given]:
             path, saved = kept
         elif isinstance(error, FileNotFoundError | NotADirectoryError):
             is_nanogpts = (out_dir / "ckpt.pt").exists()
-            found = "nanoGPT's ckpt.pt, which stepglass cannot read" if is_nanogpts else "none"
+            found = "nanoGPT's ckpt.pt, for `stepglass import`" if is_nanogpts else "none"
             if isinstance(error, NotADirectoryError):
                 found = "a file"
             raise CheckpointError(

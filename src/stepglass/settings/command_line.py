@@ -58,8 +58,16 @@ class CommandLine:
         return (
             self.value("recipe") == "auto"
             and not self.has_nanogpt_file  # nanoGPT's files assume nanoGPT's defaults
-            and self.value("init_from") != "resume"
+            and self.value("init_from") == "scratch"
         )
+
+    def recipe_by_itself(self) -> str:
+        """The recipe of a run that needs none for its device, if no other was named."""
+        asked: str = self.value("recipe")
+        if asked != "auto":
+            return asked
+        is_tuning = self.value("init_from") not in ("scratch", "resume")
+        return "finetune" if is_tuning and not self.has_nanogpt_file else "none"
 
     def free_settings(self) -> frozenset[str]:
         """The settings that nobody chose: they come from a recipe that was chosen automatically."""
@@ -204,11 +212,12 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
     left_out = of_run | other_lengths
     files = {key: item for key, item in command.files.items() if key not in left_out}
     config: TrainConfig = TRAIN_SETTINGS.build(base | files | flags)
-    if config.init_from not in ("scratch", "resume"):
-        raise ConfigError(
-            f"init_from expects scratch or resume, found {config.init_from!r}; "
-            f"OpenAI's GPT-2 weights cannot be loaded yet"
-        )
+    for key in MODEL_KEYS:
+        if config.starts_from_model and key in flags and key not in ("block_size", "optimizer"):
+            raise ConfigError(
+                f"{flags[key].place}: the model in {config.init_from} has its own {key}; leave it "
+                "out (block_size crops its context)"
+            )
     return config
 
 

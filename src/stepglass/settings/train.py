@@ -23,6 +23,11 @@ MODEL_KEYS = (
     "block_size",
     "bias",
     "tie_weights",
+    "n_head_dim",
+    "qk_norm",
+    "norm_eps",
+    "rope_theta",
+    "gelu",
     "optimizer",
 )
 DEFAULT_OPTIMIZER = {"modern": "muon", "gpt2": "adamw"}  # of each model
@@ -111,7 +116,9 @@ class TrainConfig(Config):
         0, "save at every multiple of this and never delete those; 0: none", minimum=0
     )
     init_from: str = setting(
-        "scratch", "scratch, or resume: go on from the newest checkpoint in out_dir"
+        "scratch",
+        "scratch; resume: go on from the newest checkpoint in out_dir; or a model to train "
+        "further: a run, anything that `stepglass import` reads, gpt2, gpt2-xl, hf:OWNER/NAME",
     )
     log_to: str = setting(
         "",
@@ -159,6 +166,15 @@ class TrainConfig(Config):
         0.0, "share of activations dropped in training", minimum=0, maximum=0.99
     )
     bias: bool = setting(False, "gpt2: biases in Linear and LayerNorm")
+    gelu: Literal["exact", "tanh"] = setting(
+        "exact", "gpt2: exact is nanoGPT's; tanh is the approximation in OpenAI's"
+    )
+    n_head_dim: int = setting(
+        0, "modern: width of a head; 0: n_embd / n_head", minimum=0, maximum=1_000_000
+    )
+    qk_norm: bool = setting(True, "modern: norm queries and keys, as Qwen3; False: a Llama")
+    norm_eps: float = setting(1e-6, "modern: epsilon of the norms", above=0, maximum=1)
+    rope_theta: float = setting(10_000.0, "modern: base of the rotary positions", above=0)
     optimizer: Literal["auto", "muon", "adamw"] = setting(
         "auto",
         "muon: for the matrices inside the blocks, AdamW for the rest; auto: muon for modern, "
@@ -270,11 +286,14 @@ class TrainConfig(Config):
         return [name for name in super().used() if name not in unused]
 
     def check(self) -> None:
-        if self.n_embd % self.n_head:
+        has_own_width = self.model == "modern" and self.n_head_dim
+        if has_own_width and self.n_head_dim % 2:
+            raise ConfigError(f"n_head_dim expects an even number, found {self.n_head_dim}")
+        if not has_own_width and self.n_embd % self.n_head:
             raise ConfigError(
                 f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
             )
-        if self.model == "modern" and self.n_embd // self.n_head % 2:
+        if self.model == "modern" and not has_own_width and self.n_embd // self.n_head % 2:
             raise ConfigError(
                 f"model=modern rotates pairs of dimensions: n_embd={self.n_embd} over "
                 f"n_head={self.n_head} must be even; change one of them"
@@ -324,6 +343,11 @@ class TrainConfig(Config):
             cooldown_iters=iters_of(self.cooldown_iters, self.max_iters),
             lr_decay_iters=iters_of(self.lr_decay_iters, self.max_iters),
         )
+
+    @property
+    def starts_from_model(self) -> bool:
+        """True for a new run with the weights of another model."""
+        return self.init_from not in ("scratch", "resume")
 
     @property
     def uses_muon(self) -> bool:

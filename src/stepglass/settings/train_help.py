@@ -61,7 +61,18 @@ GROUPS = {
         "keep_last",
         "keep_every",
     ),
-    "the model": ("model", "n_kv_head", "n_inner", "tie_weights", "bias"),
+    "the model": (
+        "model",
+        "n_kv_head",
+        "n_head_dim",
+        "n_inner",
+        "tie_weights",
+        "qk_norm",
+        "norm_eps",
+        "rope_theta",
+        "bias",
+        "gelu",
+    ),
     "the optimizer": (
         "optimizer",
         "gradient_accumulation_steps",
@@ -121,7 +132,7 @@ def _resolved(command: CommandLine, saved_settings: SavedSettings) -> tuple[Trai
     if command.value("init_from") == "resume":
         origin = f"The values below are those of the run in {command.value('out_dir')}."
     elif not command.wants_recipe_by_device():
-        recipe = "none" if recipe == "auto" else recipe
+        recipe = command.recipe_by_itself()
         origin = f"The values below are those of the recipe {recipe}."
     else:
         asked = command.value("device").partition(":")[0]

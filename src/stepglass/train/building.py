@@ -24,6 +24,7 @@ from stepglass.train.console import Console
 from stepglass.train.engines.engine import Engine
 from stepglass.train.engines.making import make_engine, make_share
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
+from stepglass.train.starting_model import StartingModel
 
 if TYPE_CHECKING:
     from stepglass.train.engines.ddp import DdpShare
@@ -54,6 +55,7 @@ class Plan:
     shape: Shape
     peak: Peak
     tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
+    start_from: StartingModel | None = None
 
 
 def connect_others(cfg: TrainConfig) -> "Group | None":
@@ -128,7 +130,10 @@ def new_model(plan: Plan, console: Console) -> Model:
     torch.manual_seed(cfg.seed)
     random.seed(cfg.seed)
     np.random.seed(cfg.seed % 2**32)  # Stepglass uses neither of the two; user code may
-    return registry.model_of(shape).to(device.torch_device)
+    model = registry.model_of(shape)
+    if plan.start_from is not None:
+        plan.start_from.fill(model)
+    return model.to(device.torch_device)
 
 
 def choose_replicas(plan: Plan, console: Console) -> Device:

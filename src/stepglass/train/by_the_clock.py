@@ -41,6 +41,8 @@ def sized_for_time(
     run that is resumed keeps its model."""
     if not cfg.minutes or cfg.init_from == "resume" or cfg.eval_only:
         return cfg
+    if cfg.starts_from_model:
+        free = set(free) - set(fit_to_time.MAY_CHANGE)
     device, peak = speed
     left_ms = cfg.minutes * 60_000 - clock.elapsed_ms() - START_MS
     if left_ms < LEAST_MS:

@@ -13,7 +13,7 @@ from stepglass.errors import CheckpointError, ConfigError
 from stepglass.files import FileOps
 from stepglass.measure.console_lines import resumed_line
 from stepglass.measure.event_details import ResumeEvent
-from stepglass.measure.shapes import Shape, shape_record
+from stepglass.measure.shapes import Shape, shape_from_record, shape_record
 from stepglass.run_dir import checkpoints, commit
 from stepglass.settings.lr_schedule import Rewarm
 from stepglass.settings.train import EXACT_KEYS, TrainConfig
@@ -51,10 +51,12 @@ def check_resumable(
 ) -> None:
     """Raise an error unless the checkpoint has the model and the data of this run, and there are
     updates or an evaluation left to do."""
-    stored = snapshot.state.get("model_config")
-    stored = {"model": "gpt2", **stored, "dropout": cfg.dropout} if isinstance(stored, dict) else {}
+    try:  # a checkpoint of an earlier version lacks what was added since
+        stored = shape_record(shape_from_record(snapshot.state.get("model_config")))
+    except (ValueError, TypeError):
+        stored = {}
     expected = shape_record(shape)
-    if stored != expected:
+    if stored | {"dropout": cfg.dropout} != expected:
         different = next(
             (key for key, value in expected.items() if stored.get(key) != value), "vocab_size"
         )
@@ -62,7 +64,13 @@ def check_resumable(
             f"{path}: expected a model with {different}={expected[different]}, found "
             f"{stored.get(different)}"
         )
-    data.resume(str(path), snapshot.state.get("data"))
+    if not snapshot.optim:
+        raise CheckpointError(
+            f"{path}: has no optimizer's state to go on with; train it further as a new run: "
+            f"stepglass train DATASET --init_from={cfg.out_dir} --out_dir=out-tuned"
+        )
+    if "imported_from" not in snapshot.state:  # nobody knows what another program's data was
+        data.resume(str(path), snapshot.state.get("data"))
     if cfg.minutes and not cfg.eval_only:
         check_time_is_left(snapshot, cfg)
         return
@@ -143,7 +151,9 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     else:
         repair_best(run, path)
     run.console.say(resumed_line(run.cfg.out_dir, path.name, run.state.step))
-    different = changed(snapshot.state.get("environment"), environment(run.device))
+    different = []
+    if "imported_from" not in snapshot.state:
+        different = changed(snapshot.state.get("environment"), environment(run.device))
     stored = snapshot.state.get("config")
     # Settings that did not exist when the checkpoint was written have their defaults.
     known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)

@@ -50,6 +50,7 @@ from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming
 from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, was_compiled
 from stepglass.train.run import Run
 from stepglass.train.saves import Saves
+from stepglass.train.starting_model import model_vocabulary, starting_model
 from stepglass.train.training import Training
 from stepglass.train.warmup import Rehearsal, rehearse, undisturbed, warm_up
 
@@ -102,7 +103,9 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     device = choose.pick_device(cfg)
     for reason in device.reasons:
         console.say(reason)
+    cfg, start_from = starting_model(cfg, console)
     data = dataset.load_dataset(cfg.dataset, cfg.block_size)
+    vocab_size = model_vocabulary(cfg, data, start_from)
     console.say(console_lines.vocab_size_line(data.vocab_size, data.origin))
     for warning in data.warnings:
         console.say(f"warning: {warning}")
@@ -111,7 +114,7 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     cfg = fitted(cfg, data, around.free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")
-    shape = shape_of(cfg, data.vocab_size)
+    shape = shape_of(cfg, vocab_size)
     if around.measures_batch and cfg.init_from != "resume" and around.group is None:
         probe = Probe(cfg, device, data, shape, around.clock, console, around.stop.is_set)
         cfg = with_fastest_batch(probe)
@@ -119,7 +122,7 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
-    return Plan(cfg, device, data, shape, peak, codec)
+    return Plan(cfg, device, data, shape, peak, codec, start_from)
 
 
 # -- build --------------------------------------------------------------------------------------

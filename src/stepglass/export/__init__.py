@@ -1,0 +1,1 @@
+"""Writes a trained model in the formats of other programs."""

@@ -1,0 +1,1 @@
+"""Reads models of other programs: nanoGPT, the transformers library, llama.cpp."""
