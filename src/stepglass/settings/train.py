@@ -9,6 +9,7 @@ from typing import Literal
 
 from stepglass.errors import ConfigError
 from stepglass.settings import interval
+from stepglass.settings.check_model import check_model
 from stepglass.settings.log_to import parse_log_to
 from stepglass.settings.run_share import check_iters, iters_of
 from stepglass.settings.schema import Config, Settings, setting
@@ -286,22 +287,7 @@ class TrainConfig(Config):
         return [name for name in super().used() if name not in unused]
 
     def check(self) -> None:
-        has_own_width = self.model == "modern" and self.n_head_dim
-        if has_own_width and self.n_head_dim % 2:
-            raise ConfigError(f"n_head_dim expects an even number, found {self.n_head_dim}")
-        if not has_own_width and self.n_embd % self.n_head:
-            raise ConfigError(
-                f"n_head={self.n_head} must divide n_embd={self.n_embd}; change one of them"
-            )
-        if self.model == "modern" and not has_own_width and self.n_embd // self.n_head % 2:
-            raise ConfigError(
-                f"model=modern rotates pairs of dimensions: n_embd={self.n_embd} over "
-                f"n_head={self.n_head} must be even; change one of them"
-            )
-        if self.model == "modern" and self.n_head % (self.n_kv_head or self.n_head):
-            raise ConfigError(
-                f"n_kv_head={self.n_kv_head} must divide n_head={self.n_head}; change one of them"
-            )
+        check_model(self)
         if self.decay_lr and self.lr_schedule == "trapezoid" and not self.cooldown_iters:
             raise ConfigError(
                 "lr_schedule=trapezoid expects cooldown_iters above 0, found 0; half of max_iters "
@@ -310,11 +296,6 @@ class TrainConfig(Config):
         for key in SCHEDULE_ITERS:
             check_iters(key, getattr(self, key))
         self._check_rates()
-        if self.model == "modern" and self.bias:
-            raise ConfigError("bias=True: the modern model has none; leave it out, or --model=gpt2")
-        for key in ("n_kv_head", "n_inner"):
-            if self.model == "gpt2" and getattr(self, key):
-                raise ConfigError(f"{key} is for --model=modern; leave it out")
         interval.parse_interval(self.checkpoint_interval)
         parse_log_to(self.log_to)
         if not self.out_dir:
