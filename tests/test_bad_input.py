@@ -299,7 +299,7 @@ def test_device_that_is_not_there_is_refused(capsys):  # 39
     [
         (["xyzzy"], "unknown command 'xyzzy'; expected one of prepare, train, resume"),
         (["prepare"], "expected the name of a data set or a text file"),
-        (["prepare", "text.txt", "--tokenizer=word"], "tokenizer expects char or bpe or gpt2"),
+        (["prepare", "text.txt", "--tokenizer=word"], "tokenizer expects char, bpe, gpt2 or"),
         (["prepare", "text.txt", "--val_fraction=1"], "val_fraction must be at most 0.9, found 1"),
         (["prepare", "text.txt", "--val_fraction=0"], "val_fraction must be above 0, found 0.0"),
         (["prepare", "text.txt", "--tokenizer=bpe", "--vocab_size=10"], "must be at least 258"),

@@ -236,13 +236,13 @@ def do_at_step(monkeypatch, step: int, action: Callable[[], Any]) -> None:
     """Something happens while a run works on its n-th update."""
     real, done = Dataset.batch, []
 
-    def batch(self, seed, number, rows, block_size):
+    def batch(self, seed, number, *rest):
         if number == step and not done:
             done.append(number)
             while not is_settled(step):
                 time.sleep(0.01)
             action()
-        return real(self, seed, number, rows, block_size)
+        return real(self, seed, number, *rest)
 
     monkeypatch.setattr(Dataset, "batch", batch)
 

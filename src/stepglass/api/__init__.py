@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stepglass.api.reading import (
+    from stepglass.api.log_columns import (
         ColumnLog,
         ExplainedFinding,
         Explanation,
@@ -44,7 +44,7 @@ __all__ = [
     "train",
 ]
 
-MODULES = ("stepglass.api.train_and_prepare", "stepglass.api.sampling", "stepglass.api.reading")
+MODULES = ("stepglass.api.train_and_prepare", "stepglass.api.sampling", "stepglass.api.log_columns")
 
 
 def __getattr__(name: str) -> object:

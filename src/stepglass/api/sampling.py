@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from stepglass.api.reading import ColumnLog, Explanation, Language, read
+from stepglass.api.log_columns import ColumnLog, Explanation, Language, read
 from stepglass.errors import naming_missing_packages
 from stepglass.settings.sample import SAMPLE_SETTINGS
 

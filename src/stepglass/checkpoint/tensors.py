@@ -324,7 +324,7 @@ def newest(
             on_skip(f"skipped {path.name}: {error}")
     found = f"{len(candidates)} damaged ones" if candidates else "none"
     if not candidates and (run_dir / "ckpt.pt").exists():
-        found = "nanoGPT's ckpt.pt, which stepglass cannot read"
+        found = "nanoGPT's ckpt.pt, for `stepglass import`"
     raise CheckpointError(
         f"{run_dir}: expected a checkpoint, found {found}; train one with `stepglass train`"
     )

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import tokenizers
 
 PIECE_CHARS = 1 << 16  # small enough to use every core and little memory
 
@@ -48,6 +47,8 @@ class LibraryTokenizer:
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
         text = json.dumps(data["tokenizer"])
+        import tokenizers  # noqa: PLC0415 - not needed for --help
+
         self._tokenizer = tokenizers.Tokenizer.from_str(text)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()

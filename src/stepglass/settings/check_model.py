@@ -1,15 +1,12 @@
 """Checks that the settings of a model fit together."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from stepglass.errors import ConfigError
 
-if TYPE_CHECKING:
-    from stepglass.settings.train import TrainConfig
 
-
-def check_model(cfg: "TrainConfig") -> None:
-    """Raise ConfigError if no model can have these settings."""
+def check_model(cfg: Any) -> None:
+    """Raise ConfigError if no model can have the settings of this TrainConfig."""
     has_own_width = cfg.model == "modern" and cfg.n_head_dim
     if has_own_width and cfg.n_head_dim % 2:
         raise ConfigError(f"n_head_dim expects an even number, found {cfg.n_head_dim}")
