@@ -123,7 +123,7 @@ def test_results_are_written_after_each_benchmark(monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["fast"], "unknown benchmark 'fast'; expected speed, peak, scaling, loss"),
+        (["fast"], "unknown benchmark 'fast'; expected speed, peak, scaling, loss, gpu"),
         (["--text=none.txt"], "--text=none.txt: expected a text file, found none"),
         (["--out=no/where.json"], "--out=no/where.json: its folder does not exist"),
         (["--rounds=-1"], "--rounds: rounds must be at least 0, found -1"),
