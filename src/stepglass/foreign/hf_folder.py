@@ -11,16 +11,15 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from stepglass import json_files
 from stepglass.errors import CheckpointError, os_reason
 from stepglass.foreign.foreign_model import ForeignModel, checked, shape_or_refuse
 from stepglass.foreign.hf_tokenizer import tokenizer_in
+from stepglass.foreign.json_object import read_object
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
 from stepglass.models.hf_names import GELU_OF, LAYER_NORM_EPS, own_weights
 from stepglass.units import shown
 
 ONE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
-MAX_JSON = 1 << 24
 MAX_FILES = 1000
 KNOWN = ("gpt2", "qwen3", "llama")
 
@@ -32,18 +31,6 @@ def read_hf_folder(folder: Path) -> ForeignModel:
     weights = checked(folder, shape, own_weights(_tensors(folder), shape))
     codec, notes = tokenizer_in(folder, shape.vocab_size)
     return ForeignModel(folder, shape, weights, codec, notes)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    try:
-        found = json_files.read_json(path, MAX_JSON)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except ValueError as error:
-        raise CheckpointError(f"{path}: expected JSON, found a problem: {error}") from error
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, found {type(found).__name__}")
-    return found
 
 
 # -- shape --------------------------------------------------------------------------------------

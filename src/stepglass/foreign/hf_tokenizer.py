@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from stepglass import json_files
 from stepglass.data import tokenizer
 from stepglass.errors import CheckpointError, DataError, os_reason
 from stepglass.files import read_regular
-from stepglass.units import shown
+from stepglass.foreign.json_object import MAX_JSON, read_object
 
-MAX_JSON = 1 << 26
 Found = tuple[dict[str, Any], list[str]]  # the tokenizer, and notes
 
 
@@ -25,8 +23,8 @@ def tokenizer_in(folder: Path, vocab_size: int) -> Found:
 
 def _library(folder: Path, vocab_size: int) -> dict[str, Any]:
     path = folder / "tokenizer.json"
-    stored = _read(path)
-    special = _read(folder / "tokenizer_config.json", is_optional=True)
+    stored = read_object(path)
+    special = read_object(folder / "tokenizer_config.json", is_optional=True)
     template = special.get("chat_template")
     if isinstance(template, list):  # several, by name
         named = [t for t in template if isinstance(t, dict) and t.get("name") == "default"]
@@ -88,25 +86,11 @@ def fitting(found: dict[str, Any], vocab_size: int, place: Path) -> dict[str, An
 
 def _vocab_and_merges(folder: Path, vocab_size: int) -> dict[str, Any]:
     """The two files of GPT-2's first tokenizers."""
-    vocab = _read(folder / "vocab.json")
+    vocab = read_object(folder / "vocab.json")
     lines = _text(folder / "merges.txt").splitlines()
     pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     found = {"kind": "bpe", "vocab": vocab, "merges": pairs}
     return of_gpt2(fitting(found, vocab_size, folder / "vocab.json"))
-
-
-def _read(path: Path, is_optional: bool = False) -> dict[str, Any]:
-    if is_optional and not path.exists():
-        return {}
-    try:
-        found = json_files.read_json(path, MAX_JSON)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
-    except ValueError as error:
-        raise CheckpointError(f"{path}: expected JSON, found a problem: {error}") from error
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, found {shown(found)}")
-    return found
 
 
 def _text(path: Path) -> str:
