@@ -208,10 +208,11 @@ def test_a_lost_process_ends_the_run_and_is_named(fork_server, parallel):
         assert end["iter"] - 10 <= newest <= end["iter"]
 
 
+@BOTH
 @pytest.mark.long
-def test_a_process_that_hangs_is_named_with_the_step(fork_server):
+def test_a_process_that_hangs_is_named_with_the_step(fork_server, parallel):
     leader, follower = start_ranks(
-        fork_server, parallel="ddp", rank_timeout=3, eval_interval=1000, max_iters=100_000
+        fork_server, parallel=parallel, rank_timeout=3, eval_interval=1000, max_iters=100_000
     )
     wait_for_line(leader, "iter 9")
     follower.send_signal(signal.SIGSTOP)

@@ -6,8 +6,9 @@ connection breaks.
     order, what = group.listen()            # the others
 
 torch.distributed has two groups of them here. The work goes over one: NCCL between GPUs, gloo
-between CPUs, with a timeout. Orders go over the other, which waits longer: rank 0 may have to
-prepare data or to compile before the next order.
+between CPUs, with a timeout. Orders go over the other. There the others wait longer: rank 0 may
+have to prepare data or to compile before the next order. Rank 0 does not: gloo sends when the other
+side has begun to receive, so an order to a process that hangs would not return.
 
 Each process keeps a note of where it is. A thread puts it into torchrun's store once a second, so
 that rank 0 can say who is late when a timeout has passed.
@@ -56,7 +57,8 @@ class Group:
         self.here, self.timeout_s = here, timeout_s
         self.step = 0  # for messages
         self._store = store
-        self._orders = dist.new_group(backend="gloo", timeout=ORDERS_WITHIN)
+        within = timedelta(seconds=timeout_s) if here.leads else ORDERS_WITHIN
+        self._orders = dist.new_group(backend="gloo", timeout=within)
         self._passed = 0  # points passed in the current order
         self._closed = threading.Event()
         store.set(f"pid/{here.number}", str(os.getpid()))
