@@ -1,9 +1,12 @@
 """Every test works in an empty folder of its own; slow tests are marked here."""
 
 import asyncio
+import gc
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -28,8 +31,6 @@ TESTS = Path(__file__).parent
 # Where there is no GPU, torch.manual_seed keeps the whole stack as text in case there will be one,
 # which takes more time than many a test.
 SEED = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
-# Modules that tests share have no doctests; the fork server's imports take seconds.
-collect_ignore = [path.name for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
 SLOW_FILES = {
     "checkpoint/test_checkpoint.py",
     "data/test_prepare.py",
@@ -39,7 +40,6 @@ SLOW_FILES = {
     "models/test_chunked_loss.py",
     "models/test_modern.py",
     "report/test_live.py",
-    "run_dir/test_foreign_files.py",
     "api/test_api.py",
     "sample/test_sample.py",
     "sample/test_sample_in_use.py",
@@ -48,6 +48,8 @@ SLOW_FILES = {
     "test_wheel.py",
     "train/test_console.py",
     "train/test_extended_run.py",
+    "train/test_minutes.py",
+    "train/test_no_waits.py",
     "train/test_patience.py",
     "train/test_replicas.py",
     "train/test_resume.py",
@@ -60,9 +62,9 @@ SLOW_FILES = {
     "watch/test_watch_command.py",
 }
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs
-# of a great many lines or of known truth, pages beside trainings, torch's memory tracker, and
-# benchmarks.
-LONG_FIXTURES = {"short_patience"}  # of tests with processes that hang
+# of a great many lines or of known truth, pages beside trainings, torch's memory tracker, its
+# compiler, models in transformers, and benchmarks.
+LONG_FIXTURES = {"short_patience", "transformers"}  # processes that hang; imports of seconds
 LONG_FILES = {
     "bench/test_bench.py",
     "checkpoint/test_crash.py",
@@ -70,6 +72,8 @@ LONG_FILES = {
     "logs/test_fast_reading.py",
     "logs/test_long_logs.py",
     "measure/test_memory_tracker.py",
+    "run_dir/test_foreign_files.py",
+    "train/test_compiled_graphs.py",
     "train/test_kill.py",
     "watch/test_live_page.py",
 }
@@ -89,6 +93,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
         elif str(place) in SLOW_FILES or SLOW_FIXTURES & fixtures:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays. The garbage collector looked through it again and again, ten
+    times at the end alone."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +124,13 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test cuts the power but on a simulated disk, so a real sync would prove nothing; it takes
     milliseconds, many times in a run. A file that is not open is an error as before."""
     monkeypatch.setattr(os, "fsync", lambda file: os.fstat(file) and None)
+
+
+@pytest.fixture(scope="session")
+def transformers() -> ModuleType:
+    module = importlib.import_module("transformers")
+    module.utils.logging.disable_progress_bar()
+    return module
 
 
 @pytest.fixture(scope="session")

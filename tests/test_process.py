@@ -88,6 +88,7 @@ def test_a_signal_during_an_evaluation_stops_it(start):
     assert "stopped by SIGTERM after" in out
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on_where_its_checkpoint_is(start):
     process = start()
     wait_for(process, r"checkpoint 100:")
@@ -115,9 +116,12 @@ def test_a_signal_ends_sampling_after_the_token_with_exit_code_0(fork_server):
         (["prepare", "nope.txt"], "2>/dev/full", 2),
         (["prepare", "nope.txt"], "2>&-", 2),
         pytest.param(
-            ["sample", "out", "--max_new_tokens=3"], ">&-", 0, marks=pytest.mark.finished_run
+            ["sample", "out", "--max_new_tokens=3"],
+            ">&-",
+            0,
+            marks=[pytest.mark.finished_run, pytest.mark.long],
         ),
-        (["train", *tiny_args(out_dir="other")], ">&- 2>&-", 0),
+        pytest.param(["train", *tiny_args(out_dir="other")], ">&- 2>&-", 0, marks=pytest.mark.long),
     ],
 )
 def test_output_that_is_closed_changes_no_exit_code(words, redirection, code):
@@ -156,6 +160,7 @@ def test_a_reader_that_leaves_is_no_error():
     process.stderr.close()
 
 
+@pytest.mark.long
 def test_a_run_whose_output_is_closed_trains_in_silence():
     """It once hung: the log's thread was never told to end."""
     line = " ".join(command("train", *tiny_args()))

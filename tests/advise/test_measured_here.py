@@ -12,6 +12,7 @@ SMALL = ["--recipe=none", "--dataset=tiny", "--n_layer=1", "--n_head=2", "--n_em
          "--block_size=8", "--max_iters=50"]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_advice_has_the_times_and_the_batch_of_a_trial_run(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

@@ -20,22 +20,11 @@ from stepglass.foreign.confined_reader import read_gguf
 __all__ = ["in_process"]
 
 
-@pytest.fixture(scope="session")
-def transformers():
-    return pytest.importorskip("transformers")
-
-
-def quiet(transformers):
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_transformers_computes_the_same_logits(name, transformers):
     model = make_run(SHAPES[name])
     assert main(["export", "out", "--to=hf"]) == 0
-    other = quiet(transformers).AutoModelForCausalLM.from_pretrained("out-hf").eval()
+    other = transformers.AutoModelForCausalLM.from_pretrained("out-hf").eval()
     idx = some_ids()
     with torch.inference_mode():
         expected = other(idx).logits
@@ -125,7 +114,6 @@ def strings(alphabet: str, count: int) -> list[str]:
 ANY = "abcdefghij ABC 0123456789 \n\t.,;!?'\"()-_ äöüß éèê €Ω中文字🙂 don't  we'll  "
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["char", "bpe", "gpt2"])
 def test_transformers_makes_the_same_tokens_of_ten_thousand_strings(kind, transformers):
     if kind == "char":
@@ -137,7 +125,7 @@ def test_transformers_makes_the_same_tokens_of_ten_thousand_strings(kind, transf
     shape = SHAPES["qwen3"].__class__(**{**vars(SHAPES["qwen3"]), "vocab_size": codec.vocab_size})
     make_run(shape, tokenizer=codec.to_json())
     assert main(["export", "out", "--to=hf"]) == 0
-    other = quiet(transformers).AutoTokenizer.from_pretrained("out-hf")
+    other = transformers.AutoTokenizer.from_pretrained("out-hf")
     texts = strings(alphabet, 10_000)
     expected = other(texts, add_special_tokens=False).input_ids
     assert [codec.encode(text).tolist() for text in texts] == expected

@@ -232,6 +232,7 @@ def test_the_harm_would_be_done_by_a_plain_pickle():
     assert Path("harmed").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_reader_cannot_take_more_memory_than_its_limit():
     """In a real process: after it has set its limits for a small file, it asks for 4 GB."""

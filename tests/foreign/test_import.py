@@ -3,9 +3,11 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from exchange import (
     CHARS,
@@ -31,9 +33,7 @@ MODERN = {**SIZES, "intermediate_size": 96, "max_position_embeddings": 32, "head
 ROPE = {"rope_type": "default", "rope_theta": 70_000.0}
 
 
-def of_transformers(kind: str):
-    import transformers  # noqa: PLC0415  it takes seconds
-
+def model_of(transformers: Any, kind: str) -> nn.Module:
     torch.manual_seed(1)
     if kind == "gpt2":
         config = transformers.GPT2Config(
@@ -54,11 +54,10 @@ def of_transformers(kind: str):
     return model.eval()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shards", ["1GB", "20KB"])
 @pytest.mark.parametrize("kind", ["gpt2", "qwen3", "llama"])
-def test_logits_of_a_folder_are_those_of_transformers(kind, shards, capsys):
-    other = of_transformers(kind)
+def test_logits_of_a_folder_are_those_of_transformers(kind, shards, transformers, capsys):
+    other = model_of(transformers, kind)
     other.save_pretrained("there", max_shard_size=shards)
     assert Path("there/model.safetensors.index.json").exists() == (shards == "20KB")
     with torch.inference_mode():
@@ -119,6 +118,7 @@ def test_nanogpts_weights_and_moments_are_taken_over(prefix, in_process):
     assert (settings["out_dir"], settings["device"]) == ("again", "auto")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_process_of_its_own_reads_the_checkpoint(capsys):
     as_nanogpt()

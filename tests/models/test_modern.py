@@ -1,5 +1,7 @@
 """The modern model is Qwen3, weight for weight."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -27,30 +29,25 @@ def with_opinions(net: Modern) -> Modern:
     return net
 
 
-def qwen3_of(net: Modern) -> nn.Module:
-    import transformers  # noqa: PLC0415  it takes seconds, and one test needs it
-
+def qwen3_of(transformers: Any, net: Modern) -> nn.Module:
     config = transformers.Qwen3Config(**qwen3_config(net.config))
     other = transformers.Qwen3ForCausalLM(config).eval()
     other.load_state_dict(qwen3_weights(net), strict=True)
     return other
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", SHAPES)
-@pytest.mark.slow
-def test_logits_are_those_of_transformers_qwen3(changes):
+def test_logits_are_those_of_transformers_qwen3(changes, transformers):
     net = with_opinions(model(**changes))
     idx = torch.randint(65, (3, 32))
     with torch.inference_mode():
-        expected = qwen3_of(net)(idx).logits
+        expected = qwen3_of(transformers, net)(idx).logits
         logits, loss = net.lm_head(net.hidden(idx)), net(idx, idx)
     torch.testing.assert_close(logits, expected, atol=2e-5, rtol=1e-4)
     assert loss.item() == pytest.approx(F.cross_entropy(expected.flatten(0, 1), idx.flatten()))
 
 
-@pytest.mark.slow
-def test_a_head_in_the_wrong_place_would_be_noticed(monkeypatch):
+def test_a_head_in_the_wrong_place_would_be_noticed(transformers, monkeypatch):
     net = with_opinions(model())
     swapped = qwen3_weights(net)
     first = "model.layers.0.self_attn."
@@ -59,7 +56,7 @@ def test_a_head_in_the_wrong_place_would_be_noticed(monkeypatch):
     idx = torch.randint(65, (1, 8))
     with torch.inference_mode():
         assert not torch.allclose(
-            net.lm_head(net.hidden(idx)), qwen3_of(net)(idx).logits, atol=1e-3
+            net.lm_head(net.hidden(idx)), qwen3_of(transformers, net)(idx).logits, atol=1e-3
         )
 
 

@@ -129,6 +129,7 @@ def test_dragging_zooms_all_charts_and_a_double_click_shows_all_again(browser):
         assert page.evaluate("view.range()") == [0, 399]
 
 
+@pytest.mark.long
 def test_zooming_in_shows_the_rows_that_stood_behind_one_pixel(browser):
     log = "".join(f"iter {i}: loss {2 + i % 7:.4f}, time 30.00ms\n" for i in range(50_000))
     Path("long.log").write_text(log)

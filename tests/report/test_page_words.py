@@ -28,6 +28,7 @@ def told(text: str) -> dict:
 # -- sentences ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_script_says_every_sentence_as_python_does(browser, language):
     own_run()

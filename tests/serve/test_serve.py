@@ -1,6 +1,7 @@
 """`stepglass serve`, called by the official client and by people with other intentions."""
 
 import http.client
+import importlib
 import json
 import re
 import signal
@@ -9,9 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 import torch
 
@@ -25,7 +25,17 @@ from stepglass.serve import worker as worker_module
 from stepglass.serve.command import serve_model
 from stepglass.serve.serve_config import ServeConfig
 
+if TYPE_CHECKING:
+    import openai
+
 pytestmark = pytest.mark.finished_run
+
+
+@pytest.fixture(autouse=True)
+def official_client() -> None:
+    """Imported here: it takes two seconds, and every process of the tests imports this file."""
+    global openai
+    openai = importlib.import_module("openai")
 
 
 class Served:
@@ -58,7 +68,7 @@ class Served:
         self._stop.set()
         self._thread.join()
 
-    def client(self, key: str = "any") -> openai.OpenAI:
+    def client(self, key: str = "any") -> "openai.OpenAI":
         client = openai.OpenAI(base_url=self.url, api_key=key, max_retries=0)
         self._clients.append(client)
         return client
@@ -269,6 +279,7 @@ def process(*args: str) -> Iterator["subprocess.Popen[str]"]:
             running.kill()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_command_says_where_it_is_and_ends_on_ctrl_c():
     with process("serve", "out", "--token=False", "--device=cpu") as running:

@@ -103,6 +103,7 @@ def best_losses() -> dict[str, float]:
     return found
 
 
+@pytest.mark.long
 def test_all_combinations_are_trained_and_compared_and_a_second_start_passes_over_them(
     sweeps_with_page,
 ):

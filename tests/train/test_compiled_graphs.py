@@ -12,7 +12,7 @@ from stepglass.train.engines import engine
 @pytest.mark.parametrize(
     "settings",
     [
-        {"dropout": 0.1, "gradient_accumulation_steps": 3},
+        pytest.param({"dropout": 0.1, "gradient_accumulation_steps": 3}, marks=pytest.mark.long),
         {"model": "gpt2", "optimizer": "adamw", "dropout": 0.1},
     ],
     ids=["modern", "gpt2"],

@@ -128,6 +128,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(kind, monkeypatch):
     assert stream.getvalue() == "iter 500: loss 1.9012, time 33.24ms, mfu 11.10%\n"
 
 
+@pytest.mark.long
 def test_on_a_real_terminal_training_ends_with_the_ledger_and_no_debris():
     prepare_tiny()
     leader, follower = pty.openpty()

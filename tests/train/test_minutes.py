@@ -148,7 +148,7 @@ def quick_clock(monkeypatch):
 
 def fast_budget(total_ms, elapsed_ms, **rest):
     began_ms = elapsed_ms()
-    return TimeBudget(total_ms, lambda: 20 * (elapsed_ms() - began_ms), **rest)
+    return TimeBudget(total_ms, lambda: 50 * (elapsed_ms() - began_ms), **rest)
 
 
 def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, capsys):

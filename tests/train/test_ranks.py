@@ -98,7 +98,7 @@ def wait_for_line(process: Forked, start: str) -> None:
     ("model", "optimizer"),
     [
         ("modern", "muon"),
-        ("gpt2", "adamw"),
+        pytest.param("gpt2", "adamw", marks=pytest.mark.long),
         pytest.param("modern", "adamw", marks=pytest.mark.long),
         pytest.param("gpt2", "muon", marks=pytest.mark.long),
     ],
@@ -152,6 +152,7 @@ def test_processes_share_the_rows_that_one_would_read(monkeypatch):
 # -- stopped, saved and resumed ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_run_goes_on_with_another_number_of_processes(fork_server):
     """From DDP to FSDP and to one process, each stopped by a signal: all ranks at one step."""
     chosen = TWO | {"max_iters": 40, "lr_decay_iters": 40, "grad_clip": 0, "eval_interval": 40}
@@ -186,6 +187,7 @@ def test_the_error_of_another_process_is_the_one_shown(fork_server):
 
 
 @BOTH
+@pytest.mark.long
 def test_a_lost_process_ends_the_run_and_is_named(fork_server, parallel):
     """DDP has all weights in rank 0 and saves them. FSDP has lost some, and names the newest
     checkpoint."""
