@@ -2,13 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from helpers import TINY, prepare_tiny, records
 from stepglass.cli import main
+from stepglass.hardware.device import Device
 from stepglass.settings.train import TrainConfig
 from stepglass.train import batch_probe
 from stepglass.train.batch_probe import Probe, Tried, fastest, try_sizes
@@ -17,6 +20,7 @@ from stepglass.train.batch_probe import Probe, Tried, fastest, try_sizes
 def probe(rows: int, available: int | None = None) -> Probe:
     class FakeDevice:
         type = "cpu"
+        threads = 1
 
         def available_bytes(self) -> int | None:
             return available
@@ -44,6 +48,26 @@ def test_a_batch_without_memory_is_passed_over(monkeypatch):
 def test_of_batches_that_take_the_same_time_the_largest_is_chosen():
     assert fastest([Tried(24, 10.05), Tried(12, 10.0), Tried(8, 11.0)]) == Tried(24, 10.05)
     assert fastest([Tried(24, None)]) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "chosen"),
+    [
+        ({4: 5.0, 2: 6.0}, 4),  # two threads of each core: half of all is faster
+        ({4: 5.0, 2: 3.0, 1: 2.0}, 1),
+        ({4: 9.9, 2: 1.0}, 0),  # hardly faster than all eight
+        ({4: None}, 0),
+    ],
+)
+def test_fewer_threads_are_chosen_if_they_are_clearly_faster(times, chosen, threads, monkeypatch):
+    threads(8)
+    device = Device(torch.device("cpu"), "", torch.float32, 8, False, 1, ())
+    said: list[str] = []
+    monkeypatch.setattr(batch_probe, "time_of", lambda probe, size: times[probe.device.threads])
+    trial = replace(probe(8), device=device, console=SimpleNamespace(say=said.append))
+    assert batch_probe.fewer_threads(trial, 10.0) == chosen
+    assert torch.get_num_threads() == 8
+    assert len(said) == (chosen > 0)
 
 
 def test_an_engine_that_runs_out_of_memory_is_closed(monkeypatch):
@@ -88,6 +112,26 @@ def test_a_run_trains_as_if_the_batch_had_been_given(monkeypatch, capsys):
     given = flags(out_dir="given", dropout=0.1, batch_size=2, gradient_accumulation_steps=2)
     assert main(["train", *given]) == 0
     assert losses("auto") == losses("given")
+
+
+def test_a_run_uses_the_threads_that_are_faster_and_a_resumed_one_too(threads, monkeypatch, capsys):
+    threads(2)
+    prepare_tiny()
+    rest = [word for word in flags() if not word.startswith("--batch_size")]
+    times = {2: 8.0, 1: 4.0}
+    monkeypatch.setattr(batch_probe, "time_of", lambda probe, size: times[probe.device.threads])
+    assert main(["train", *rest, "--batch_size=auto"]) == 0
+    assert "threads: 1: an update takes 4.00ms, and 8.00ms with 2" in capsys.readouterr().out
+    assert json.loads(Path("out/config.json").read_text())["threads"] == 1
+    assert main(["resume", "out", "--max_iters=8"]) == 0
+    assert [record["threads"] for record in records("start")] == [1, 1]
+    assert torch.get_num_threads() == 2
+
+
+def test_more_threads_than_cores_are_refused(capsys):
+    prepare_tiny()
+    assert main(["train", *flags(threads=4096)]) == 2
+    assert "--threads=4096: expected at most" in capsys.readouterr().err
 
 
 def test_a_resumed_run_keeps_what_was_chosen(capsys):

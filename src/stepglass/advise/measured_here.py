@@ -53,7 +53,12 @@ def measured_here(subject: Subject) -> Subject:
         )
     batch = ran.batch_size
     accumulation = max(1, subject.sequences // batch)
-    cfg = replace(subject.cfg, batch_size=batch, gradient_accumulation_steps=accumulation)
+    cfg = replace(
+        subject.cfg,
+        batch_size=batch,
+        gradient_accumulation_steps=accumulation,
+        threads=ran.threads,
+    )
     mfu = part.mfu.corrected
     measured = Measured(
         part.timing.normal_ms, None, None if mfu is None else mfu / 100, in_trial(cfg, ran)

@@ -67,9 +67,10 @@ def train_run(
         tokens_of = cfg.init_from if cfg.starts_from_model else None
         cfg = replace(cfg, dataset=prepare_if_missing(cfg.dataset, console.say, tokens_of))
         from stepglass.explain import ending  # noqa: PLC0415
+        from stepglass.hardware.choose import threads_as_before  # noqa: PLC0415
         from stepglass.train.finish import train_to_the_end  # noqa: PLC0415
         from stepglass.train.setup import set_up  # noqa: PLC0415
-    with StopRequest() as stop:
+    with StopRequest() as stop, threads_as_before():
         with clock.phase("warmup"):
             asked = command.free_settings(), command.measures_batch, group
             training = set_up(cfg, argv, Surroundings(clock, console, stop, *asked))

@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -135,6 +137,8 @@ def pick_device(cfg: TrainConfig) -> Device:
     torch_device = device_of_rank(torch.device(asked), this_rank())
     if torch_device.type == "cuda" and torch_device.index is not None:
         torch.cuda.set_device(torch_device)  # events, generators and waits use the current device
+    if torch_device.type == "cpu" and cfg.threads:
+        use_threads(cfg.threads)
     dtype, dtype_reason = pick_dtype(torch_device.type, cfg.dtype)
     name = device_name(torch_device)
     dtype_name = str(dtype).removeprefix("torch.")
@@ -150,6 +154,24 @@ def pick_device(cfg: TrainConfig) -> Device:
             dtype_line(dtype_name, dtype_reason),
         ),
     )
+
+
+def use_threads(threads: int) -> None:
+    """Have PyTorch compute with this many threads."""
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise DeviceError(f"--threads={threads}: expected at most {cores}, the cores of this CPU")
+    torch.set_num_threads(threads)
+
+
+@contextmanager
+def threads_as_before() -> Iterator[None]:
+    """Context manager: `use_threads` holds until its end. A notebook trains more than once."""
+    before = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def device_of_rank(device: torch.device, here: Rank) -> torch.device:

@@ -7,6 +7,9 @@ same, but the time and the memory are not. Every one that fits is timed by real 
 passes and a rehearsed update, the largest first, until smaller ones are clearly slower. The models
 of these trials are thrown away. The run's own is made afterwards, from its seed, so nothing of this
 is left in the run.
+
+On a CPU, half of the threads may be faster than all: two threads of one core share its arithmetic.
+So fewer threads are tried as well, with the chosen micro-batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -73,7 +76,32 @@ def with_fastest_batch(probe: Probe) -> TrainConfig:
         return probe.cfg
     probe.console.say(batch_line(chosen, tried, probe.rows))
     steps = probe.rows // chosen.batch_size
-    return replace(probe.cfg, batch_size=chosen.batch_size, gradient_accumulation_steps=steps)
+    cfg = replace(probe.cfg, batch_size=chosen.batch_size, gradient_accumulation_steps=steps)
+    if probe.device.type != "cpu" or cfg.threads or chosen.update_ms is None:
+        return cfg
+    return replace(cfg, threads=fewer_threads(replace(probe, cfg=cfg), chosen.update_ms))
+
+
+def fewer_threads(probe: Probe, update_ms: float) -> int:
+    """The number of threads that is clearly faster than all of them, or 0 if there is none. It is
+    halved as long as that pays."""
+    every = best = probe.device.threads
+    best_ms = update_ms
+    while best > 1 and not probe.is_stopping():
+        torch.set_num_threads(best // 2)
+        device = replace(probe.device, threads=best // 2)
+        found_ms = time_of(replace(probe, device=device), probe.cfg.batch_size)
+        torch.set_num_threads(every)
+        if found_ms is None or CLEARLY * found_ms > best_ms:
+            break
+        best, best_ms = best // 2, found_ms
+    if best == every:
+        return 0
+    probe.console.say(
+        f"threads: {best}: an update takes {units.milliseconds(best_ms)}, and "
+        f"{units.milliseconds(update_ms)} with {every}"
+    )
+    return best
 
 
 def fastest(tried: list[Tried]) -> Tried | None:

@@ -118,6 +118,9 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     if around.measures_batch and cfg.init_from != "resume" and around.group is None:
         probe = Probe(cfg, device, data, shape, around.clock, console, around.stop.is_set)
         cfg = with_fastest_batch(probe)
+        if cfg.threads:
+            choose.use_threads(cfg.threads)
+            device = replace(device, threads=cfg.threads)
     check_shares(cfg, device)
     refuse_what_cannot_fit(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
