@@ -171,6 +171,8 @@ phase-optimizer = Optimizer
 phase-log = Logging
 phase-gc = Garbage Collector von Python
 phase-other = Sonstiges
+within-communication = davon Kommunikation
+within-waiting = davon Warten auf den langsamsten
 wall-clock = Laufzeit
 total = Summe
 findings-title = Befunde
@@ -313,6 +315,12 @@ rule-data-bound-text = Die Trainingsschritte verbrachten { $data_share } ihrer Z
     [phases] {""}, insgesamt { $total_ms }
    *[plain] {""}: pro Iteration { $median_ms } im Median, höchstens { $worst_ms }
   }. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten und Batches im Voraus laden.
+
+rule-straggler-title = Rank { $rank } ist langsam: Die anderen Prozesse warten auf ihn
+rule-straggler-text = Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, die anderen in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als die anderen. Das kostete { $cost_ms }, { $cost_share } der Zeit. Alle Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als bei den anderen.
+
+rule-communication-title = Die Kommunikation zwischen den Prozessen kostet { $communication_share } der Trainingsschritte
+rule-communication-text = Nachdem alle { $processes } Prozesse ihre Gradienten berechnet hatten, was im Mittel { $compute_ms } pro Update dauerte, vergingen noch { $update_ms }, bis diese summiert waren: insgesamt { $total_ms }. DDP überträgt die Gradienten einmal pro Update, egal wie viele Tokens das Update hat. Mehr Tokens pro Update machen den Anteil also kleiner: gradient_accumulation_steps (jetzt { $accumulation }) oder batch_size erhöhen. Auch eine schnellere Verbindung oder weniger Prozesse helfen.
 
 rule-pace-setter-title = { $variant ->
     [python] Python bestimmt das Tempo, nicht die GPU
@@ -794,6 +802,16 @@ page-iterations = Dauer jeder Iteration
 page-speed = Geschwindigkeit
 page-inside = Innerhalb des Schritts
 page-samples = Samples
+page-ranks = Prozesse
+page-rank = Rank { $rank }
+page-ranks-run = Ganzer Lauf
+page-ranks-newest = Neueste Messung, iter { $number }
+page-ranks-compute = Rechnen
+page-ranks-communication = Kommunikation
+page-ranks-waiting = Warten auf den langsamsten
+page-ranks-eval = Evaluation
+page-ranks-about = Zeit eines Updates. Der langsamste Prozess rechnet { $imbalance }-mal so lange wie der Durchschnitt. Kommunikation ist die Zeit, die auch der Prozess wartet, der als letzter fertig ist.
+page-ranks-some = Von { $count } Prozessen sind die { $shown } langsamsten gezeigt.
 page-settings = Einstellungen und Rechner
 page-config = Einstellungen
 page-environment = Rechner und Modell

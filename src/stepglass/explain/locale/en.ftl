@@ -119,6 +119,8 @@ phase-optimizer = optimizer
 phase-log = logging
 phase-gc = Python's garbage collector
 phase-other = other
+within-communication = of this, communication
+within-waiting = of this, waiting for the slowest
 wall-clock = wall clock
 total = total
 findings-title = Findings
@@ -261,6 +263,12 @@ rule-data-bound-text = Waiting for batches took { $data_share } of the time of t
     [phases] {""}, { $total_ms } in all
    *[plain] {""}: { $median_ms } per iteration at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and load batches ahead.
+
+rule-straggler-title = Rank { $rank } is slow: the other processes wait for it
+rule-straggler-text = Rank { $rank } computes the gradients of an update in { $slow_ms }, the others in { $others_ms } (medians): { $slower_percent } longer. It was slower than the others in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the others have.
+
+rule-communication-title = Communication between the processes takes { $communication_share } of the training steps
+rule-communication-text = After all { $processes } processes had computed their gradients, which took { $compute_ms } per update on average, it took another { $update_ms } until they had been summed up: { $total_ms } in all. DDP sends the gradients once per update, however many tokens the update has. So more tokens in an update make the share smaller: raise gradient_accumulation_steps (now { $accumulation }) or batch_size. A faster connection or fewer processes help too.
 
 rule-pace-setter-title = { $variant ->
     [python] Python sets the pace, not the GPU
@@ -742,6 +750,16 @@ page-iterations = How long each iteration took
 page-speed = Speed
 page-inside = Inside the step
 page-samples = Samples
+page-ranks = Processes
+page-rank = rank { $rank }
+page-ranks-run = Whole run
+page-ranks-newest = Newest measurement, iter { $number }
+page-ranks-compute = computing
+page-ranks-communication = communication
+page-ranks-waiting = waiting for the slowest
+page-ranks-eval = evaluation
+page-ranks-about = Time of an update. The slowest process computes { $imbalance } times as long as the average process. Communication is what also the process waits that is ready last.
+page-ranks-some = Of { $count } processes, the { $shown } slowest are shown.
 page-settings = Settings and machine
 page-config = Settings
 page-environment = Machine and model

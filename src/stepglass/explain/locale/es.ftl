@@ -167,6 +167,8 @@ phase-optimizer = optimizador
 phase-log = escritura del log
 phase-gc = recolector de basura de Python
 phase-other = otros
+within-communication = de ello, comunicación
+within-waiting = de ello, espera al más lento
 wall-clock = tiempo de reloj
 total = total
 findings-title = Hallazgos
@@ -309,6 +311,12 @@ rule-data-bound-text = La espera de batches ocupó el { $data_share } del tiempo
     [phases] {""}, { $total_ms } en total
    *[plain] {""}: una mediana de { $median_ms } por iteración y { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y cargar los batches por adelantado.
+
+rule-straggler-title = El rank { $rank } es lento: los demás procesos lo esperan
+rule-straggler-text = El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; los demás, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que los demás en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Todos los procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que los demás.
+
+rule-communication-title = La comunicación entre procesos ocupa el { $communication_share } del tiempo de los pasos de entrenamiento
+rule-communication-text = Después de que los { $processes } procesos calcularan sus gradientes, lo que llevó { $compute_ms } por actualización en promedio, pasaron otros { $update_ms } hasta tener la suma: { $total_ms } en total. DDP envía los gradientes una vez por actualización, tenga los tokens que tenga. Por eso, más tokens por actualización reducen esa parte: conviene aumentar gradient_accumulation_steps (ahora { $accumulation }) o batch_size. También ayudan una conexión más rápida o menos procesos.
 
 rule-pace-setter-title = { $variant ->
     [python] El ritmo lo marca Python, no la GPU
@@ -790,6 +798,16 @@ page-iterations = Cuánto tardó cada iteración
 page-speed = Velocidad
 page-inside = Dentro del paso
 page-samples = Muestras
+page-ranks = Procesos
+page-rank = rank { $rank }
+page-ranks-run = Toda la ejecución
+page-ranks-newest = Última medición, iter { $number }
+page-ranks-compute = cálculo
+page-ranks-communication = comunicación
+page-ranks-waiting = espera al más lento
+page-ranks-eval = evaluación
+page-ranks-about = Tiempo de una actualización. El proceso más lento calcula durante { $imbalance } veces el tiempo medio. Comunicación es lo que espera también el proceso que termina el último.
+page-ranks-some = De { $count } procesos se muestran los { $shown } más lentos.
 page-settings = Configuración y máquina
 page-config = Configuración
 page-environment = Máquina y modelo
