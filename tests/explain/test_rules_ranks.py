@@ -8,6 +8,7 @@ import pytest
 
 from rank_logs import log_of_ranks, slow_rank
 from stepglass.cli import main
+from stepglass.explain import limits
 from stepglass.explain.finding import Finding
 from stepglass.explain.ranks import straggler_of
 from stepglass.explain.render.languages import LANGUAGES, Words
@@ -196,3 +197,14 @@ def test_the_times_of_many_processes_are_kept_whole():
     log = log_of_ranks(slow_rank(999, 1.5), processes=1000, updates=2)
     [finding] = named("straggler", log)
     assert finding.numbers["rank"] == 999
+
+
+def test_a_log_that_cannot_time_each_process_says_so():
+    plain = "".join(x for x in log_of_ranks().splitlines(keepends=True) if '"ranks"' not in x)
+    on_gpu = plain.replace('"device_type":"cpu"', '"device_type":"cuda"')
+    cases = {plain: False, on_gpu: True, plain.replace('"ddp"', '"fsdp"'): True}
+    assert {
+        text: "ranks"
+        in limits.cannot_show(study(detect.read_log(io.BytesIO(text.encode()), "run.jsonl")))
+        for text in cases
+    } == cases

@@ -1,5 +1,6 @@
 """The processes of a run on its page: what each does in an update, and which one is slow."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from browser import keep_screenshots, open_page
 from page_logs import own_run, report
 from rank_logs import log_of_ranks, slow_rank
+from stepglass.report.live import LiveRun
 
 
 def write_run(text: str, name: str = "out") -> None:
@@ -28,11 +30,11 @@ def test_the_page_shows_the_processes_and_names_the_slow_one(browser):
         ]
         table = section.locator("table").first
         rows = [row.inner_text().split("\t") for row in table.locator("tbody tr").all()]
-        fast, slow = [["100.0 ms", "10.00 ms", "50.00 ms", "70.00 ms"],
-                      ["150.0 ms", "10.00 ms", "0.000 ms", "105.0 ms"]]  # fmt: skip
+        fast, slow = ["100.0 ms", "50.00 ms", "70.00 ms"], ["150.0 ms", "0.000 ms", "105.0 ms"]
         assert [row[0].strip() for row in rows] == ["rank 0", "rank 1", "rank 2", "rank 3"]
-        times = [[cell.replace("\xa0", " ") for cell in row[-4:]] for row in rows]
+        times = [[cell.replace("\xa0", " ") for cell in row[-3:]] for row in rows]
         assert times == [fast, fast, slow, fast]
+        assert "communication 10.00" in section.locator(".legend").first.inner_text()
         assert table.locator("tr.slow th").inner_text() == "rank 2"
         bars = [box["width"] for bar in table.locator("tbody .bar span:first-child").all()
                 if (box := bar.bounding_box())]  # fmt: skip
@@ -61,3 +63,25 @@ def test_no_process_is_named_where_none_is_slow_and_of_many_the_slowest_are_show
         assert page.locator("#ledger tr.within").count() == 0
     with open_page(browser, report("many", "one")) as page:
         assert page.locator("#ranks h3").all_inner_texts() == ["many"]
+
+
+def test_a_live_page_gets_the_newest_times_of_the_processes():
+    lines = log_of_ranks(slow_rank(1, 1.5), noise=0.0, is_ended=False).splitlines(keepends=True)
+    records = [n for n, line in enumerate(lines, 1) if '"name":"ranks"' in line]
+    write_run("".join(lines[: records[1]]))
+    moments = iter(range(0, 1_000_000, 1000))
+    run = LiveRun(Path("out"), now=lambda: float(next(moments)))
+
+    def told() -> dict:
+        while run.advance():
+            pass
+        [story] = [json.loads(e.data) for e in run.events(None) if e.name == "story"]
+        return story["parts"][0]["ranks"]
+
+    before = told()
+    assert (before["newest"]["iter"], before["straggler"]) == (100, None)  # two records are few
+    assert before["newest"]["compute"] == [100.0, 150.0, 100.0, 100.0]
+    with open("out/run.jsonl", "a") as file:
+        file.writelines(lines[records[1] :])
+    after = told()
+    assert (after["newest"]["iter"], after["straggler"]) == (600, 1)

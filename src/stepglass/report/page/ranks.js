@@ -2,6 +2,9 @@
 
 const MOST_LANES = 16; // if there are more processes, the slowest are shown
 const LANES = [["compute", "blue"], ["communication", "violet"], ["waiting", "orange"]];
+const TIMES = {
+  compute: "page-ranks-compute", communication: "page-ranks-communication", waiting: "page-ranks-waiting", eval: "page-ranks-eval",
+};
 
 const ranksOf = (story) => story.parts.findLast((part) => part.ranks)?.ranks ?? null;
 
@@ -28,31 +31,31 @@ function lanes({ compute, wait, communication, evaluation }, straggler, heading)
   const shown = slowest.sort((a, b) => a - b);
   const longest = Math.max(...compute.map((ms, rank) => ms + wait[rank]), 1e-9);
   const hasEvals = evaluation.some(Number.isFinite);
-  const columns = [...LANES.map(([name]) => name), ...(hasEvals ? ["eval"] : [])];
+  const columns = ["compute", "waiting", ...(hasEvals ? ["eval"] : [])];
   const head = make("tr", {}, make("th", {}), make("th", { className: "lane" }),
-    ...columns.map((name) => make("th", { scope: "col" }, laneChip(name), say(`page-ranks-${name}`))));
+    ...columns.map((name) => make("th", { scope: "col" }, say(TIMES[name]))));
   const rows = shown.map((rank) => {
     const times = { compute: compute[rank], communication, waiting: Math.max(0, wait[rank] - communication), eval: evaluation[rank] };
-    const row = make("tr", { className: rank === straggler ? "slow" : "" },
+    return make("tr", { className: rank === straggler ? "slow" : "" },
       make("th", { scope: "row" }, say("page-rank", { rank: named(rank) })),
       make("td", { className: "lane" }, laneBar(times, longest)),
       ...columns.map((name) => make("td", {}, duration(times[name]))));
-    return row;
   });
-  return make("div", {}, make("h3", {}, heading),
+  return make("div", {}, make("h3", {}, heading), laneLegend(communication),
     make("div", { className: "scroll" }, make("table", { className: "ranks" },
       make("thead", {}, head), make("tbody", {}, ...rows))));
 }
 
-function laneChip(name) {
-  const color = LANES.find(([lane]) => lane === name)?.[1];
-  return color ? chip(color) : null;
+// Communication is the same for all processes, so it needs no column.
+function laneLegend(communication) {
+  return make("div", { className: "legend" }, ...LANES.map(([name, color]) => make("span", {}, chip(color),
+    say(TIMES[name]), name === "communication" ? ` ${duration(communication)}` : "")));
 }
 
 function laneBar(times, longest) {
   const bar = make("div", { className: "bar" });
   for (const [name, color] of LANES) {
-    const piece = make("span", { title: labelled(say(`page-ranks-${name}`), duration(times[name])) });
+    const piece = make("span", { title: labelled(say(TIMES[name]), duration(times[name])) });
     piece.style.width = `${(100 * times[name]) / longest}%`;
     piece.style.background = `var(--${color})`;
     bar.append(piece);
