@@ -55,6 +55,8 @@ def test_a_slow_rank_is_named_with_what_it_costs():
 def test_a_slow_rank_is_found_among_few_and_many(processes):
     [finding] = named("straggler", log_of_ranks(slow_rank(0, 1.25), processes=processes))
     assert finding.numbers["rank"] == 0
+    title = title_of(finding, Words("en"))
+    assert title.endswith("process waits for it" if processes == 2 else "processes wait for it")
 
 
 @pytest.mark.parametrize("processes", [2, 4, 64])

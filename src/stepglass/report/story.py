@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.ranks import Ranks
+from stepglass.explain.ranks import HOLDER, Ranks
 from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
@@ -154,7 +154,7 @@ def ledger_story(part: Part, words: dict[str, Words]) -> dict[str, Any] | None:
         "wall_ms": output.rounded(ledger.wall_ms, 3),
         "total_ms": output.rounded(ledger.total_ms, 3),
         "phases": {name: output.rounded(ms, 3) for name, ms in ledger.phases.items()},
-        "within": {name: output.rounded(ms, 3) for name, ms in part.within_backward.items()},
+        "within": {HOLDER: {k: output.rounded(ms, 3) for k, ms in part.within_backward.items()}},
         "name": {code: ledger_table.total_name(ledger, w) for code, w in words.items()},
         "about": {code: ledger_table.about_text(part, ledger, w) for code, w in words.items()},
     }

@@ -316,8 +316,14 @@ rule-data-bound-text = Die Trainingsschritte verbrachten { $data_share } ihrer Z
    *[plain] {""}: pro Iteration { $median_ms } im Median, höchstens { $worst_ms }
   }. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten und Batches im Voraus laden.
 
-rule-straggler-title = Rank { $rank } ist langsam: Die anderen Prozesse warten auf ihn
-rule-straggler-text = Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, die anderen in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als die anderen. Das kostete { $cost_ms }, { $cost_share } der Zeit. Alle Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als bei den anderen.
+rule-straggler-title = { $variant ->
+    [pair] Rank { $rank } ist langsam: Der andere Prozess wartet auf ihn
+   *[plain] Rank { $rank } ist langsam: Die anderen Prozesse warten auf ihn
+  }
+rule-straggler-text = { $variant ->
+    [pair] Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, der andere in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als der andere. Das kostete { $cost_ms }, { $cost_share } der Zeit. Beide Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als beim anderen.
+   *[plain] Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, die anderen in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als die anderen. Das kostete { $cost_ms }, { $cost_share } der Zeit. Alle Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als bei den anderen.
+  }
 
 rule-communication-title = Die Kommunikation zwischen den Prozessen kostet { $communication_share } der Trainingsschritte
 rule-communication-text = Nachdem alle { $processes } Prozesse ihre Gradienten berechnet hatten, was im Mittel { $compute_ms } pro Update dauerte, vergingen noch { $update_ms }, bis diese summiert waren: insgesamt { $total_ms }. DDP überträgt die Gradienten einmal pro Update, egal wie viele Tokens das Update hat. Mehr Tokens pro Update machen den Anteil also kleiner: gradient_accumulation_steps (jetzt { $accumulation }) oder batch_size erhöhen. Auch eine schnellere Verbindung oder weniger Prozesse helfen.

@@ -264,8 +264,14 @@ rule-data-bound-text = Waiting for batches took { $data_share } of the time of t
    *[plain] {""}: { $median_ms } per iteration at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and load batches ahead.
 
-rule-straggler-title = Rank { $rank } is slow: the other processes wait for it
-rule-straggler-text = Rank { $rank } computes the gradients of an update in { $slow_ms }, the others in { $others_ms } (medians): { $slower_percent } longer. It was slower than the others in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the others have.
+rule-straggler-title = { $variant ->
+    [pair] Rank { $rank } is slow: the other process waits for it
+   *[plain] Rank { $rank } is slow: the other processes wait for it
+  }
+rule-straggler-text = { $variant ->
+    [pair] Rank { $rank } computes the gradients of an update in { $slow_ms }, the other in { $others_ms } (medians): { $slower_percent } longer. It was slower than the other in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the other has.
+   *[plain] Rank { $rank } computes the gradients of an update in { $slow_ms }, the others in { $others_ms } (medians): { $slower_percent } longer. It was slower than the others in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the others have.
+  }
 
 rule-communication-title = Communication between the processes takes { $communication_share } of the training steps
 rule-communication-text = After all { $processes } processes had computed their gradients, which took { $compute_ms } per update on average, it took another { $update_ms } until they had been summed up: { $total_ms } in all. DDP sends the gradients once per update, however many tokens the update has. So more tokens in an update make the share smaller: raise gradient_accumulation_steps (now { $accumulation }) or batch_size. A faster connection or fewer processes help too.

@@ -312,8 +312,14 @@ rule-data-bound-text = La espera de batches ocupó el { $data_share } del tiempo
    *[plain] {""}: una mediana de { $median_ms } por iteración y { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y cargar los batches por adelantado.
 
-rule-straggler-title = El rank { $rank } es lento: los demás procesos lo esperan
-rule-straggler-text = El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; los demás, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que los demás en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Todos los procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que los demás.
+rule-straggler-title = { $variant ->
+    [pair] El rank { $rank } es lento: el otro proceso lo espera
+   *[plain] El rank { $rank } es lento: los demás procesos lo esperan
+  }
+rule-straggler-text = { $variant ->
+    [pair] El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; el otro, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que el otro en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Ambos procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que el otro.
+   *[plain] El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; los demás, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que los demás en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Todos los procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que los demás.
+  }
 
 rule-communication-title = La comunicación entre procesos ocupa el { $communication_share } del tiempo de los pasos de entrenamiento
 rule-communication-text = Después de que los { $processes } procesos calcularan sus gradientes, lo que llevó { $compute_ms } por actualización en promedio, pasaron otros { $update_ms } hasta tener la suma: { $total_ms } en total. DDP envía los gradientes una vez por actualización, tenga los tokens que tenga. Por eso, más tokens por actualización reducen esa parte: conviene aumentar gradient_accumulation_steps (ahora { $accumulation }) o batch_size. También ayudan una conexión más rápida o menos procesos.

@@ -304,8 +304,14 @@ rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps des 
    *[plain] {""} : { $median_ms } par itération en médiane, { $worst_ms } au pire
   }. Garder les données sur un disque local ou en mémoire, et charger les batchs à l'avance.
 
-rule-straggler-title = Le rank { $rank } est lent : les autres processus l'attendent
-rule-straggler-text = Le rank { $rank } calcule les gradients d'une mise à jour en { $slow_ms }, les autres en { $others_ms } (médianes) : { $slower_percent } de plus. Il a été plus lent que les autres dans { $slow_records } mesures sur { $records }, d'iter { $first_iter } à { $end_iter }. Cela a coûté { $cost_ms }, soit { $cost_share } du temps. Tous les processus calculent le même nombre de tokens, la cause est donc sur la machine : un autre programme sur ce matériel ou ce cœur, un matériel plus lent, un matériel bridé par la chaleur ou la puissance, ou moins de threads que les autres.
+rule-straggler-title = { $variant ->
+    [pair] Le rank { $rank } est lent : l'autre processus l'attend
+   *[plain] Le rank { $rank } est lent : les autres processus l'attendent
+  }
+rule-straggler-text = { $variant ->
+    [pair] Le rank { $rank } calcule les gradients d'une mise à jour en { $slow_ms }, l'autre en { $others_ms } (médianes) : { $slower_percent } de plus. Il a été plus lent que l'autre dans { $slow_records } mesures sur { $records }, d'iter { $first_iter } à { $end_iter }. Cela a coûté { $cost_ms }, soit { $cost_share } du temps. Les deux processus calculent le même nombre de tokens, la cause est donc sur la machine : un autre programme sur ce matériel ou ce cœur, un matériel plus lent, un matériel bridé par la chaleur ou la puissance, ou moins de threads que l'autre.
+   *[plain] Le rank { $rank } calcule les gradients d'une mise à jour en { $slow_ms }, les autres en { $others_ms } (médianes) : { $slower_percent } de plus. Il a été plus lent que les autres dans { $slow_records } mesures sur { $records }, d'iter { $first_iter } à { $end_iter }. Cela a coûté { $cost_ms }, soit { $cost_share } du temps. Tous les processus calculent le même nombre de tokens, la cause est donc sur la machine : un autre programme sur ce matériel ou ce cœur, un matériel plus lent, un matériel bridé par la chaleur ou la puissance, ou moins de threads que les autres.
+  }
 
 rule-communication-title = La communication entre processus prend { $communication_share } du temps des steps d'entraînement
 rule-communication-text = Une fois que les { $processes } processus avaient calculé leurs gradients, en { $compute_ms } par mise à jour en moyenne, il a fallu encore { $update_ms } pour en faire la somme : { $total_ms } en tout. DDP envoie les gradients une fois par mise à jour, quel que soit son nombre de tokens. Plus de tokens par mise à jour réduisent donc cette part : augmenter gradient_accumulation_steps (actuellement { $accumulation }) ou batch_size. Une connexion plus rapide ou moins de processus aident aussi.

@@ -31,6 +31,7 @@ def find_straggler(part: Part) -> list[Finding]:
             },
             found.ranks.lines,
             found.ranks.iters,
+            variant="pair" if found.ranks.number == 2 else "plain",
             cost_ms=found.cost_ms,
         )
     ]

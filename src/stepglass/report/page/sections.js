@@ -8,20 +8,21 @@ const MOST_ABOUTS = 6; // lines about what a ledger covers, one per segment
 function ledgerOf(story) {
   const known = story.parts.filter((part) => part.ledger);
   if (!known.length) return null;
-  const sums = (key) => {
+  const sums = (pick) => {
     const found = new Map();
     for (const { ledger } of known) {
-      for (const [name, ms] of Object.entries(ledger[key])) found.set(name, (found.get(name) ?? 0) + ms);
+      for (const [name, ms] of Object.entries(pick(ledger))) found.set(name, (found.get(name) ?? 0) + ms);
     }
     return found;
   };
-  const phases = sums("phases");
+  const phases = sums((ledger) => ledger.phases);
   const total = known.reduce((sum, part) => sum + part.ledger.total_ms, 0);
   const ledgers = known.map((part) => part.ledger);
   const [names, abouts] = ["name", "about"].map((key) => [...new Set(ledgers.map((l) => l[key][language]))]);
   return {
     phases,
-    within: sums("within"), // what of the forward and backward passes was no computing
+    // What of a phase several processes have waited, by phase.
+    within: new Map([...phases.keys()].map((phase) => [phase, sums((ledger) => ledger.within[phase] ?? {})])),
     total,
     isWhole: ledgers.every((ledger) => ledger.wall_ms !== null),
     // Steps alone are not the whole run, so no share of them is shown.
@@ -96,7 +97,7 @@ function ledgerTable({ phases, within, total, name, hasShares }) {
   return make("table", { className: "sums" },
     make("tbody", {}, ...sorted.flatMap(([phase, ms]) => [
       row([chip(phaseColor(phase)), phaseName(phase)], ms),
-      ...(phase === "forward_backward" ? [...within].map(([part, of]) => row([say(`within-${part}`)], of, "within")) : []),
+      ...[...within.get(phase)].map(([part, of]) => row([say(`within-${part}`)], of, "within")),
     ])),
     phases.size > 1 ? make("tfoot", {}, row([name], total)) : null);
 }
