@@ -10,12 +10,12 @@ from rank_logs import log_of_ranks, slow_rank
 from stepglass.cli import main
 from stepglass.explain import limits
 from stepglass.explain.finding import Finding
-from stepglass.explain.ranks import straggler_of
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.render.output import text as text_of
 from stepglass.explain.render.output import title as title_of
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, study
+from stepglass.explain.who_waits import straggler_of
 from stepglass.logs import detect
 from stepglass.logs.rank_times import read_rank_times
 

@@ -12,9 +12,9 @@ from stepglass.explain import printed_mfu, spent
 from stepglass.explain.iteration_times import SLOW
 from stepglass.explain.ledger_error import errors_of
 from stepglass.explain.printed_mfu import Mfu
-from stepglass.explain.ranks import Ranks, Straggler, ranks_of, straggler_of
 from stepglass.explain.reconstruction import reconstruct
 from stepglass.explain.timing import Timing
+from stepglass.explain.who_waits import Ranks, Straggler, ranks_of, straggler_of
 from stepglass.logs.log import Log
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.segment import Eval, Event, Segment

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.ranks import HOLDER, Ranks
 from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
+from stepglass.explain.who_waits import HOLDER, Ranks
 from stepglass.logs.table import median
 from stepglass.measure.bits_per_byte import bits_per_byte
 from stepglass.measure.records import GOOD_ENDINGS

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepglass.explain.iteration_times import has_process_start, windows_of
-from stepglass.explain.ranks import HOLDER
 from stepglass.explain.render.languages import Words
 from stepglass.explain.render.wrap import wrapped
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Ledger
+from stepglass.explain.who_waits import HOLDER
 
 WORTH_SAYING = 0.05  # of the row
 LEAST_SHOWN_MS = 10.0  # less than the last digit

@@ -1,8 +1,8 @@
 """Much of the time of a step is communication between the processes."""
 
 from stepglass.explain.finding import Finding
-from stepglass.explain.ranks import FEWEST
 from stepglass.explain.study import Part
+from stepglass.explain.who_waits import FEWEST
 
 MUCH = 0.2  # of the training steps
 

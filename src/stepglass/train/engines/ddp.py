@@ -100,10 +100,10 @@ class DdpShare(SingleEngine):
         # The process that is ready last waits for nothing but the sum.
         communication = times[:, :, 1].min(0).values.mean()
         return RanksEvent(
-            compute_ms=rounded(compute),
-            wait_ms=rounded(wait),
+            compute_ms=to_microseconds(compute),
+            wait_ms=to_microseconds(wait),
             communication_ms=round(float(communication), 3),
-            eval_ms=rounded(scored),
+            eval_ms=to_microseconds(scored),
             updates=times.size(1),
         )
 
@@ -127,7 +127,8 @@ class DdpShare(SingleEngine):
             self._group.share(tensor)
 
 
-def rounded(ms: Tensor) -> list[float]:
+def to_microseconds(ms: Tensor) -> list[float]:
+    """Milliseconds with three decimals: more would be noise."""
     return [round(value, 3) for value in ms.tolist()]
 
 
