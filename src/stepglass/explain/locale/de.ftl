@@ -48,6 +48,7 @@
 #   wall clock                Laufzeit
 #   total                     Summe; in all: insgesamt
 #   trainer                   der Trainer
+#   process, rank             der Prozess; der Rank, mit seiner Nummer: Rank 3
 #   log, line                 das Log, die Zeile; the trainer divides, not the log
 #   to print                  ausgeben
 #   understood (a line)       erkannt

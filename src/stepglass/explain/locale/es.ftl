@@ -34,6 +34,7 @@
 #   overfitting: sobreajuste
 #   overflow: desbordamiento, desbordarse (los gradientes se desbordan)
 #   peak (of a device): pico; spike (of the loss, of the time): pico; peak of the learning rate: máximo
+#   process: proceso; rank: el rank, con su número (el rank 3)
 #   run: ejecución (femenino: terminada); training: entrenamiento
 #   scores (a loss): obtiene una pérdida de
 #   setting: opción; settings: configuración
