@@ -36,6 +36,7 @@
 # finding : constat ; problem, advice, note : problème, conseil, info
 # established, supported, hypothesis : fait établi, probable, hypothèse (sans accord avec le niveau)
 # epoch : epoch (féminin) ; label, worker, shape, loss scale : idem
+# process : processus ; rank : le rank, avec son numéro (le rank 3)
 # garbage collector : garbage collector ; kernel, token, dropout, forward, backward, shard : idem
 # tokens au-delà du million : M, Md
 
