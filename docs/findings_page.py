@@ -35,6 +35,8 @@ SAMPLES: dict[str, object] = {
     "decay_iters": 600_000,
     "warmup_iters": 2000,
     "vocab": 65,
+    "rank": 3,
+    "processes": 8,
     "window": 10,
     "_ms": 5726.0,
     "_share": 0.514,

@@ -21,7 +21,16 @@ def cannot_show(study: Study) -> list[str]:
         ids.append("no-numbers")
     if not any(p.segment.evals for p in parts):
         ids.append("no-evals")
+    if any(map(_times_no_ranks, parts)):
+        ids.append("ranks")
     return ids
+
+
+def _times_no_ranks(part: Part) -> bool:
+    """Did several processes train in a way in which nobody can time each of them?"""
+    facts = part.segment.facts
+    is_several = (part.fact("processes") or 0) > 1
+    return is_several and (facts.get("parallel") == "fsdp" or facts.get("device_type") != "cpu")
 
 
 def _has_no_clock(part: Part) -> bool:

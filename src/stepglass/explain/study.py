@@ -14,6 +14,7 @@ from stepglass.explain.ledger_error import errors_of
 from stepglass.explain.printed_mfu import Mfu
 from stepglass.explain.reconstruction import reconstruct
 from stepglass.explain.timing import Timing
+from stepglass.explain.who_waits import Ranks, Straggler, ranks_of, straggler_of
 from stepglass.logs.log import Log
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.segment import Eval, Event, Segment
@@ -188,6 +189,22 @@ class Part:
         if self.timing.ledger is None:
             return 0.0
         return sum(self.timing.ledger.phases.get(name, 0.0) for name in names)
+
+    @cached_property
+    def ranks(self) -> Ranks | None:
+        """The times of the processes that train together, if there are several."""
+        return ranks_of(self.segment)
+
+    @cached_property
+    def straggler(self) -> Straggler | None:
+        return straggler_of(self.ranks) if self.ranks else None
+
+    @cached_property
+    def within_backward(self) -> dict[str, float]:
+        """What of the forward and backward passes was communication and waiting, if known."""
+        if self.ranks is None or self.timing.ledger is None:
+            return {}
+        return self.ranks.within(self.timing.ledger, self.timing.num_iters or 0)
 
     def time_since_ms(self, iteration: int) -> float:
         """The time of the ordinary iterations after this one."""

@@ -129,6 +129,15 @@ class RanksEvent(Keyed):
     event_name: ClassVar[str] = "ranks"
     compute_ms: Annotated[list[float], "by rank: computing its gradients, mean of an update"]
     wait_ms: Annotated[list[float], "by rank: then waiting for those of the others, and their sum"]
+    communication_ms: Annotated[
+        float | None, "the shortest wait of any process in an update, mean of these"
+    ] = None
+    eval_ms: Annotated[
+        list[float] | None, "by rank: scoring its part of this evaluation, without waiting"
+    ] = None
+    updates: Annotated[
+        int | None, "how many updates the means are of: the newest, at most 1000"
+    ] = None
 
 
 EventDetail = (

@@ -30,13 +30,13 @@ SCRIPTS = (
     *("axis.js", "view.js", "scale.js", "plot.js", "chart.js", "curves.js"),
 )
 LAST_SCRIPTS = (
-    *("charts.js", "headline.js", "sections.js", "compare.js", "findings.js", "samples.js"),
-    *("csv.js", "toolbar.js", "page.js", "print.js", "language.js"),
+    *("charts.js", "headline.js", "sections.js", "ranks.js", "compare.js", "findings.js"),
+    *("samples.js", "csv.js", "toolbar.js", "page.js", "print.js", "language.js"),
     *("file.js", "refine.js", "live.js", "run_list.js", "main.js"),
 )
 # Messages of the catalogues that the script says: those of the page, and some of `explain`.
 SPOKEN = re.compile(
-    r"(page-(?!health-)|phase-).*|where-title|total|findings-title|no-findings|cannot-title"
+    r"(page-(?!health-)|phase-|within-).*|where-title|total|findings-title|no-findings|cannot-title"
 )
 Sentence = str | list[Any]  # what words.js evaluates
 INLINE_LIMIT = 64  # a longer column gets its own element

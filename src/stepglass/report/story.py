@@ -16,6 +16,7 @@ from stepglass.explain.render import answer, ledger_table, output, show
 from stepglass.explain.render.languages import LANGUAGES, Words
 from stepglass.explain.rules import all_rules
 from stepglass.explain.study import Part, Study
+from stepglass.explain.who_waits import HOLDER, Ranks
 from stepglass.logs.table import median
 from stepglass.measure.bits_per_byte import bits_per_byte
 from stepglass.measure.records import GOOD_ENDINGS
@@ -33,6 +34,8 @@ ENVIRONMENT = (
     "compile",
     "threads",
     "replicas",
+    "processes",
+    "parallel",
     "parameters",
     "flops_per_token",
     "tokens_per_iter",
@@ -151,9 +154,33 @@ def ledger_story(part: Part, words: dict[str, Words]) -> dict[str, Any] | None:
         "wall_ms": output.rounded(ledger.wall_ms, 3),
         "total_ms": output.rounded(ledger.total_ms, 3),
         "phases": {name: output.rounded(ms, 3) for name, ms in ledger.phases.items()},
+        "within": {HOLDER: {k: output.rounded(ms, 3) for k, ms in part.within_backward.items()}},
         "name": {code: ledger_table.total_name(ledger, w) for code, w in words.items()},
         "about": {code: ledger_table.about_text(part, ledger, w) for code, w in words.items()},
     }
+
+
+def ranks_story(part: Part) -> dict[str, Any] | None:
+    """The times of several processes in an update: over the run, and of the newest record."""
+    ranks, straggler = part.ranks, part.straggler
+    if ranks is None:
+        return None
+    newest = ranks.since(len(ranks.lines) - 1)
+    return {
+        "run": lanes_of(ranks),
+        "newest": {**lanes_of(newest), "iter": newest.iters[-1]},
+        "imbalance": output.rounded(ranks.imbalance),
+        "straggler": None if straggler is None else straggler.rank,
+    }
+
+
+def lanes_of(ranks: Ranks) -> dict[str, Any]:
+    tables = {"compute": ranks.compute, "wait": ranks.wait, "evaluation": ranks.scored}
+    lanes = {
+        name: [output.rounded(float(ms), 3) for ms in ranks.mean(table)]
+        for name, table in tables.items()
+    }
+    return {**lanes, "communication": output.rounded(ranks.communication_ms, 3)}
 
 
 def part_story(part: Part, most_stalls: int, words: dict[str, Words]) -> dict[str, Any]:
@@ -169,6 +196,7 @@ def part_story(part: Part, most_stalls: int, words: dict[str, Words]) -> dict[st
         "normal_ms": output.rounded(part.timing.normal_ms, 3),
         "stalls": stalls[:most_stalls],
         "ledger": ledger_story(part, words),
+        "ranks": ranks_story(part),
         "best": {"iter": best.iter, "val": output.rounded(best.val)} if best else None,
         "last_val": output.rounded(part.evals[-1].val) if part.evals else None,
         "last_loss": output.rounded(float(losses[-1])) if has_last_loss else None,

@@ -188,13 +188,10 @@ class Evaluations:
 
     def _record_ranks(self) -> None:
         """Log how long each of several processes has computed, and say if one is slow."""
-        run = self.run
-        times = run.engine.rank_times()
-        if times is None or run.state.step == run.first_step:  # only the warm-up
-            return
-        event = RanksEvent(compute_ms=[t[0] for t in times], wait_ms=[t[1] for t in times])
-        run.event(event)
-        self._say(slow_rank_line(event))
+        event = self.run.engine.rank_times()
+        if event is not None:
+            self.run.event(event)
+            self._say(slow_rank_line(event))
 
     def _say(self, line: str | None) -> None:
         if line is not None:

@@ -48,6 +48,7 @@
 #   wall clock                Laufzeit
 #   total                     Summe; in all: insgesamt
 #   trainer                   der Trainer
+#   process, rank             der Prozess; der Rank, mit seiner Nummer: Rank 3
 #   log, line                 das Log, die Zeile; the trainer divides, not the log
 #   to print                  ausgeben
 #   understood (a line)       erkannt
@@ -171,6 +172,8 @@ phase-optimizer = Optimizer
 phase-log = Logging
 phase-gc = Garbage Collector von Python
 phase-other = Sonstiges
+within-communication = davon Kommunikation
+within-waiting = davon Warten auf den langsamsten
 wall-clock = Laufzeit
 total = Summe
 findings-title = Befunde
@@ -313,6 +316,18 @@ rule-data-bound-text = Die Trainingsschritte verbrachten { $data_share } ihrer Z
     [phases] {""}, insgesamt { $total_ms }
    *[plain] {""}: pro Iteration { $median_ms } im Median, höchstens { $worst_ms }
   }. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten und Batches im Voraus laden.
+
+rule-straggler-title = { $variant ->
+    [pair] Rank { $rank } ist langsam: Der andere Prozess wartet auf ihn
+   *[plain] Rank { $rank } ist langsam: Die anderen Prozesse warten auf ihn
+  }
+rule-straggler-text = { $variant ->
+    [pair] Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, der andere in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als der andere. Das kostete { $cost_ms }, { $cost_share } der Zeit. Beide Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als beim anderen.
+   *[plain] Rank { $rank } berechnet die Gradienten eines Updates in { $slow_ms }, die anderen in { $others_ms } (Mediane): { $slower_percent } länger. In { $slow_records } von { $records } Messungen von iter { $first_iter } bis { $end_iter } war er langsamer als die anderen. Das kostete { $cost_ms }, { $cost_share } der Zeit. Alle Prozesse berechnen gleich viele Tokens, die Ursache liegt also am Rechner: ein anderes Programm auf diesem Gerät oder Kern, ein langsameres Gerät, ein wegen Hitze oder Stromaufnahme gedrosseltes Gerät oder weniger Threads als bei den anderen.
+  }
+
+rule-communication-title = Die Kommunikation zwischen den Prozessen kostet { $communication_share } der Trainingsschritte
+rule-communication-text = Nachdem alle { $processes } Prozesse ihre Gradienten berechnet hatten, was im Mittel { $compute_ms } pro Update dauerte, vergingen noch { $update_ms }, bis diese summiert waren: insgesamt { $total_ms }. DDP überträgt die Gradienten einmal pro Update, egal wie viele Tokens das Update hat. Mehr Tokens pro Update machen den Anteil also kleiner: gradient_accumulation_steps (jetzt { $accumulation }) oder batch_size erhöhen. Auch eine schnellere Verbindung oder weniger Prozesse helfen.
 
 rule-pace-setter-title = { $variant ->
     [python] Python bestimmt das Tempo, nicht die GPU
@@ -669,6 +684,7 @@ cannot-no-times = Wo die Zeit geblieben ist: Die erkannten Zeilen enthalten wede
 cannot-evals-unprinted = Was die Evaluationen kosteten und damit auch, wie lange der Lauf dauerte: Sie fallen auf Iterationen, die nicht ausgegeben werden.
 cannot-no-numbers = Zu welchem Schritt eine Zeile gehört: Das Log gibt es nicht an. Gezählt sind stattdessen die Einträge mit einem Loss, ab 0.
 cannot-no-evals = Ob das Modell generalisiert: Keine der erkannten Zeilen ist eine Evaluation.
+cannot-ranks = Welcher Prozess langsam ist und wie viel der Zeit Kommunikation ist: Das wird nur mit DDP auf CPUs gemessen.
 cannot-format-nanochat = Evaluationen, Samples und Checkpoints: dt und total time von nanochat lassen sie aus; der Loss ist geglättet.
 cannot-format-modded-nanogpt = Was Validierung und Anlaufzeit kosten: Der Timer wird dafür angehalten.
 cannot-format-untimed-validation = Was die Validierung kostet: Der Timer wird dafür angehalten.
@@ -794,6 +810,16 @@ page-iterations = Dauer jeder Iteration
 page-speed = Geschwindigkeit
 page-inside = Innerhalb des Schritts
 page-samples = Samples
+page-ranks = Prozesse
+page-rank = Rank { $rank }
+page-ranks-run = Ganzer Lauf
+page-ranks-newest = Neueste Messung, iter { $number }
+page-ranks-compute = Rechnen
+page-ranks-communication = Kommunikation
+page-ranks-waiting = Warten auf den langsamsten
+page-ranks-eval = Evaluation
+page-ranks-about = Zeit eines Updates. Der langsamste Prozess rechnet { $imbalance }-mal so lange wie der Durchschnitt. Kommunikation ist die Wartezeit des Prozesses, der als letzter fertig ist.
+page-ranks-some = Von { $count } Prozessen sind die { $shown } langsamsten gezeigt.
 page-settings = Einstellungen und Rechner
 page-config = Einstellungen
 page-environment = Rechner und Modell

@@ -119,6 +119,8 @@ phase-optimizer = optimizer
 phase-log = logging
 phase-gc = Python's garbage collector
 phase-other = other
+within-communication = of this, communication
+within-waiting = of this, waiting for the slowest
 wall-clock = wall clock
 total = total
 findings-title = Findings
@@ -261,6 +263,18 @@ rule-data-bound-text = Waiting for batches took { $data_share } of the time of t
     [phases] {""}, { $total_ms } in all
    *[plain] {""}: { $median_ms } per iteration at the median, { $worst_ms } at worst
   }. Keep the data on a local disk or in memory, and load batches ahead.
+
+rule-straggler-title = { $variant ->
+    [pair] Rank { $rank } is slow: the other process waits for it
+   *[plain] Rank { $rank } is slow: the other processes wait for it
+  }
+rule-straggler-text = { $variant ->
+    [pair] Rank { $rank } computes the gradients of an update in { $slow_ms }, the other in { $others_ms } (medians): { $slower_percent } longer. It was slower than the other in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the other has.
+   *[plain] Rank { $rank } computes the gradients of an update in { $slow_ms }, the others in { $others_ms } (medians): { $slower_percent } longer. It was slower than the others in { $slow_records } of { $records } measurements from iter { $first_iter } to { $end_iter }. That took { $cost_ms }, { $cost_share } of the time. Every process computes the same number of tokens, so the cause is on the machine: another program on that device or core, a slower device, one that is throttled because of heat or power, or fewer threads than the others have.
+  }
+
+rule-communication-title = Communication between the processes takes { $communication_share } of the training steps
+rule-communication-text = After all { $processes } processes had computed their gradients, which took { $compute_ms } per update on average, it took another { $update_ms } until they had been summed up: { $total_ms } in all. DDP sends the gradients once per update, however many tokens the update has. So more tokens in an update make the share smaller: raise gradient_accumulation_steps (now { $accumulation }) or batch_size. A faster connection or fewer processes help too.
 
 rule-pace-setter-title = { $variant ->
     [python] Python sets the pace, not the GPU
@@ -617,6 +631,7 @@ cannot-no-times = Where the time went: the lines that were understood have neith
 cannot-evals-unprinted = What the evaluations cost, and so how long the run took: they fall on iterations that are not printed.
 cannot-no-numbers = Which step a line is of: the log does not print it. Entries with a loss are counted from 0 instead.
 cannot-no-evals = Whether the model generalises: none of the lines that were understood is an evaluation.
+cannot-ranks = Which process is slow, and how much of the time is communication: that is measured with DDP on CPUs only.
 cannot-format-nanochat = Evaluations, samples and checkpoints: nanochat's dt and total time leave them out; its loss is smoothed.
 cannot-format-modded-nanogpt = What validation and start-up cost: the timer is stopped for them.
 cannot-format-untimed-validation = What validation costs: the timer is stopped for it.
@@ -742,6 +757,16 @@ page-iterations = How long each iteration took
 page-speed = Speed
 page-inside = Inside the step
 page-samples = Samples
+page-ranks = Processes
+page-rank = rank { $rank }
+page-ranks-run = Whole run
+page-ranks-newest = Newest measurement, iter { $number }
+page-ranks-compute = computing
+page-ranks-communication = communication
+page-ranks-waiting = waiting for the slowest
+page-ranks-eval = evaluation
+page-ranks-about = Time of an update. The slowest process computes { $imbalance } times as long as the average process. Communication is how long the process waits that is ready last.
+page-ranks-some = Of { $count } processes, the { $shown } slowest are shown.
 page-settings = Settings and machine
 page-config = Settings
 page-environment = Machine and model

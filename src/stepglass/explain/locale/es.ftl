@@ -34,6 +34,7 @@
 #   overfitting: sobreajuste
 #   overflow: desbordamiento, desbordarse (los gradientes se desbordan)
 #   peak (of a device): pico; spike (of the loss, of the time): pico; peak of the learning rate: máximo
+#   process: proceso; rank: el rank, con su número (el rank 3)
 #   run: ejecución (femenino: terminada); training: entrenamiento
 #   scores (a loss): obtiene una pérdida de
 #   setting: opción; settings: configuración
@@ -167,6 +168,8 @@ phase-optimizer = optimizador
 phase-log = escritura del log
 phase-gc = recolector de basura de Python
 phase-other = otros
+within-communication = de ello, comunicación
+within-waiting = de ello, espera al más lento
 wall-clock = tiempo de reloj
 total = total
 findings-title = Hallazgos
@@ -309,6 +312,18 @@ rule-data-bound-text = La espera de batches ocupó el { $data_share } del tiempo
     [phases] {""}, { $total_ms } en total
    *[plain] {""}: una mediana de { $median_ms } por iteración y { $worst_ms } en el peor caso
   }. Conviene tener los datos en un disco local o en memoria y cargar los batches por adelantado.
+
+rule-straggler-title = { $variant ->
+    [pair] El rank { $rank } es lento: el otro proceso lo espera
+   *[plain] El rank { $rank } es lento: los demás procesos lo esperan
+  }
+rule-straggler-text = { $variant ->
+    [pair] El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; el otro, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que el otro en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Ambos procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que el otro.
+   *[plain] El rank { $rank } calcula los gradientes de una actualización en { $slow_ms }; los demás, en { $others_ms } (medianas): un { $slower_percent } más. Fue más lento que los demás en { $slow_records } de { $records } mediciones, de iter { $first_iter } a { $end_iter }. Eso costó { $cost_ms }, el { $cost_share } del tiempo. Todos los procesos calculan el mismo número de tokens, así que la causa está en la máquina: otro programa en ese dispositivo o núcleo, un dispositivo más lento, uno que reduce su frecuencia por temperatura o consumo, o menos hilos que los demás.
+  }
+
+rule-communication-title = La comunicación entre procesos ocupa el { $communication_share } del tiempo de los pasos de entrenamiento
+rule-communication-text = Después de que los { $processes } procesos calcularan sus gradientes, lo que llevó { $compute_ms } por actualización en promedio, pasaron otros { $update_ms } hasta tener la suma: { $total_ms } en total. DDP envía los gradientes una vez por actualización, tenga los tokens que tenga. Por eso, más tokens por actualización reducen esa parte: conviene aumentar gradient_accumulation_steps (ahora { $accumulation }) o batch_size. También ayudan una conexión más rápida o menos procesos.
 
 rule-pace-setter-title = { $variant ->
     [python] El ritmo lo marca Python, no la GPU
@@ -665,6 +680,7 @@ cannot-no-times = En qué se fue el tiempo: las líneas reconocidas no tienen ni
 cannot-evals-unprinted = Cuánto costaron las evaluaciones y, por tanto, cuánto duró la ejecución: caen en iteraciones que no se imprimen.
 cannot-no-numbers = A qué paso corresponde cada línea: el log no lo imprime. En su lugar se cuentan, desde 0, las entradas con pérdida.
 cannot-no-evals = Si el modelo generaliza: ninguna de las líneas reconocidas es una evaluación.
+cannot-ranks = Qué proceso es lento y cuánto del tiempo es comunicación: solo se mide con DDP en CPU.
 cannot-format-nanochat = Evaluaciones, muestras y checkpoints: dt y total time de nanochat no los incluyen; su pérdida está suavizada.
 cannot-format-modded-nanogpt = Cuánto cuestan la validación y el arranque: el cronómetro se detiene mientras duran.
 cannot-format-untimed-validation = Cuánto cuesta la validación: el cronómetro se detiene mientras dura.
@@ -790,6 +806,16 @@ page-iterations = Cuánto tardó cada iteración
 page-speed = Velocidad
 page-inside = Dentro del paso
 page-samples = Muestras
+page-ranks = Procesos
+page-rank = rank { $rank }
+page-ranks-run = Toda la ejecución
+page-ranks-newest = Última medición, iter { $number }
+page-ranks-compute = cálculo
+page-ranks-communication = comunicación
+page-ranks-waiting = espera al más lento
+page-ranks-eval = evaluación
+page-ranks-about = Tiempo de una actualización. El proceso más lento calcula durante { $imbalance } veces el tiempo medio. Comunicación es la espera del proceso que termina el último.
+page-ranks-some = De { $count } procesos se muestran los { $shown } más lentos.
 page-settings = Configuración y máquina
 page-config = Configuración
 page-environment = Máquina y modelo

@@ -36,6 +36,7 @@
 # finding : constat ; problem, advice, note : problème, conseil, info
 # established, supported, hypothesis : fait établi, probable, hypothèse (sans accord avec le niveau)
 # epoch : epoch (féminin) ; label, worker, shape, loss scale : idem
+# process : processus ; rank : le rank, avec son numéro (le rank 3)
 # garbage collector : garbage collector ; kernel, token, dropout, forward, backward, shard : idem
 # tokens au-delà du million : M, Md
 
@@ -159,6 +160,8 @@ phase-optimizer = optimiseur
 phase-log = écriture du log
 phase-gc = garbage collector de Python
 phase-other = autre
+within-communication = dont communication
+within-waiting = dont attente du plus lent
 wall-clock = durée totale
 total = total
 findings-title = Constats
@@ -301,6 +304,18 @@ rule-data-bound-text = L'attente des batchs a pris { $data_share } du temps des 
     [phases] {""}, { $total_ms } en tout
    *[plain] {""} : { $median_ms } par itération en médiane, { $worst_ms } au pire
   }. Garder les données sur un disque local ou en mémoire, et charger les batchs à l'avance.
+
+rule-straggler-title = { $variant ->
+    [pair] Le rank { $rank } est lent : l'autre processus l'attend
+   *[plain] Le rank { $rank } est lent : les autres processus l'attendent
+  }
+rule-straggler-text = { $variant ->
+    [pair] Le rank { $rank } calcule les gradients d'une mise à jour en { $slow_ms }, l'autre en { $others_ms } (médianes) : { $slower_percent } de plus. Il a été plus lent que l'autre dans { $slow_records } mesures sur { $records }, d'iter { $first_iter } à { $end_iter }. Cela a coûté { $cost_ms }, soit { $cost_share } du temps. Les deux processus calculent le même nombre de tokens, la cause est donc sur la machine : un autre programme sur ce matériel ou ce cœur, un matériel plus lent, un matériel bridé par la chaleur ou la puissance, ou moins de threads que l'autre.
+   *[plain] Le rank { $rank } calcule les gradients d'une mise à jour en { $slow_ms }, les autres en { $others_ms } (médianes) : { $slower_percent } de plus. Il a été plus lent que les autres dans { $slow_records } mesures sur { $records }, d'iter { $first_iter } à { $end_iter }. Cela a coûté { $cost_ms }, soit { $cost_share } du temps. Tous les processus calculent le même nombre de tokens, la cause est donc sur la machine : un autre programme sur ce matériel ou ce cœur, un matériel plus lent, un matériel bridé par la chaleur ou la puissance, ou moins de threads que les autres.
+  }
+
+rule-communication-title = La communication entre processus prend { $communication_share } du temps des steps d'entraînement
+rule-communication-text = Une fois que les { $processes } processus avaient calculé leurs gradients, en { $compute_ms } par mise à jour en moyenne, il a fallu encore { $update_ms } pour en faire la somme : { $total_ms } en tout. DDP envoie les gradients une fois par mise à jour, quel que soit son nombre de tokens. Plus de tokens par mise à jour réduisent donc cette part : augmenter gradient_accumulation_steps (actuellement { $accumulation }) ou batch_size. Une connexion plus rapide ou moins de processus aident aussi.
 
 rule-pace-setter-title = { $variant ->
     [python] C’est Python qui impose le rythme, pas le GPU
@@ -657,6 +672,7 @@ cannot-no-times = Où est passé le temps : les lignes reconnues n'ont ni temps
 cannot-evals-unprinted = Ce que les évaluations ont coûté, et donc la durée du run : elles tombent sur des itérations non affichées.
 cannot-no-numbers = À quel step correspond une ligne : le log ne l'affiche pas. À la place, les relevés qui ont une perte sont comptés à partir de 0.
 cannot-no-evals = Si le modèle généralise : aucune des lignes reconnues n'est une évaluation.
+cannot-ranks = Quel processus est lent et quelle part du temps est de la communication : cela n'est mesuré qu'avec DDP sur CPU.
 cannot-format-nanochat = Évaluations, échantillons et checkpoints : le dt et le total time de nanochat ne les comptent pas ; sa perte est lissée.
 cannot-format-modded-nanogpt = Ce que coûtent la validation et le démarrage : le chronomètre est arrêté pendant ce temps.
 cannot-format-untimed-validation = Ce que coûte la validation : le chronomètre est arrêté pendant ce temps.
@@ -785,6 +801,16 @@ page-iterations = Durée de chaque itération
 page-speed = Vitesse
 page-inside = Détail d'un step
 page-samples = Échantillons
+page-ranks = Processus
+page-rank = rank { $rank }
+page-ranks-run = Tout le run
+page-ranks-newest = Dernière mesure, iter { $number }
+page-ranks-compute = calcul
+page-ranks-communication = communication
+page-ranks-waiting = attente du plus lent
+page-ranks-eval = évaluation
+page-ranks-about = Temps d'une mise à jour. Le processus le plus lent calcule { $imbalance } fois plus longtemps que la moyenne. La communication est l'attente du processus prêt en dernier.
+page-ranks-some = Sur { $count } processus, les { $shown } plus lents sont affichés.
 page-settings = Réglages et machine
 page-config = Réglages
 page-environment = Machine et modèle

@@ -9,6 +9,7 @@ from stepglass.explain.render.languages import Words
 from stepglass.explain.render.wrap import wrapped
 from stepglass.explain.study import Part
 from stepglass.explain.timing import Ledger
+from stepglass.explain.who_waits import HOLDER
 
 WORTH_SAYING = 0.05  # of the row
 LEAST_SHOWN_MS = 10.0  # less than the last digit
@@ -24,15 +25,13 @@ def time_table(part: Part, words: Words, width: int) -> Iterator[str]:
     yield from wrapped(heading, "", "  ", width)
     has_total = len(ledger.phases) > 1
     has_shares = has_total and ledger.covers != "steps"
-    rows = [
-        (
-            phase_name(words, phase),
-            words.seconds(ms),
-            words.share(ms / ledger.total_ms) if has_shares else "",
-            _error_text(ledger, phase, words),
-        )
-        for phase, ms in sorted(ledger.phases.items(), key=lambda item: -item[1])
-    ]
+    rows = []
+    for phase, ms in sorted(ledger.phases.items(), key=lambda item: -item[1]):
+        share = words.share(ms / ledger.total_ms) if has_shares else ""
+        error = _error_text(ledger, phase, words)
+        rows.append((phase_name(words, phase), words.seconds(ms), share, error))
+        if phase == HOLDER:
+            rows += _rows_within(part, ledger, words)
     whole = words.share(1.0) if has_shares else ""
     total = (total_name(ledger, words), words.seconds(ledger.total_ms), whole, "")
     shown = [*rows, total] if has_total else rows
@@ -45,6 +44,18 @@ def time_table(part: Part, words: Words, width: int) -> Iterator[str]:
     if has_total:
         yield "  " + "-" * (len(lines[-1]) - 2)
         yield lines[-1]
+
+
+def _rows_within(part: Part, ledger: Ledger, words: Words) -> list[tuple[str, str, str, str]]:
+    """What the row above includes, if several processes train together."""
+    return [
+        (f"  {within_name(words, name)}", words.seconds(ms), words.share(ms / ledger.total_ms), "")
+        for name, ms in part.within_backward.items()
+    ]
+
+
+def within_name(words: Words, name: str) -> str:
+    return words.text(f"within-{name}")
 
 
 def _error_text(ledger: Ledger, phase: str, words: Words) -> str:

@@ -83,6 +83,7 @@ def _segment(part: Part) -> dict[str, Any]:
             "peak_tflops": rounded(part.mfu.peak_tflops),
         },
         "ledger": _ledger(timing.ledger),
+        "ranks": _ranks(part),
         "loss": {
             "first": rounded(float(losses[0])) if len(losses) else None,
             "last": rounded(float(losses[-1])) if len(losses) else None,
@@ -111,6 +112,22 @@ def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
         "total_s": ledger.total_ms / 1000,
         "phases": {name: ms / 1000 for name, ms in ledger.phases.items()},
         "errors": {n: ms / 1000 for n, ms in ledger.errors.items() if n in ledger.phases},
+    }
+
+
+def _ranks(part: Part) -> dict[str, Any] | None:
+    """The times of several processes, and those that the ledger has in `forward_backward`."""
+    ranks = part.ranks
+    if ranks is None:
+        return None
+    straggler = part.straggler
+    return {
+        "compute_ms": [rounded(float(ms), 3) for ms in ranks.mean(ranks.compute)],
+        "wait_ms": [rounded(float(ms), 3) for ms in ranks.mean(ranks.wait)],
+        "communication_ms": rounded(ranks.communication_ms, 3),
+        "imbalance": rounded(ranks.imbalance, 4),
+        "straggler": None if straggler is None else straggler.rank,
+        "within_forward_backward": {name: ms / 1000 for name, ms in part.within_backward.items()},
     }
 
 

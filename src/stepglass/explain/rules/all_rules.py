@@ -22,6 +22,8 @@ NAMES = (
     "accumulation-waste",
     "slow-path",
     "data-bound",
+    "straggler",
+    "communication",
     "pace-setter",
     "periodic-stall",
     "slowdown",

@@ -11,7 +11,7 @@ from typing import Any
 from stepglass.logs.log_format import LogFormat
 from stepglass.logs.reader import Record
 from stepglass.measure.clock import step_time
-from stepglass.measure.event_details import OutOfMemoryEvent, PeakEvent
+from stepglass.measure.event_details import OutOfMemoryEvent, PeakEvent, RanksEvent
 from stepglass.measure.records import (
     CheckpointRecord,
     EndRecord,
@@ -42,6 +42,8 @@ FACTS = (
     "compile",
     "threads",
     "replicas",
+    "processes",
+    "parallel",
     "peak_source",
     "mfu_formula",
     "versions",
@@ -155,7 +157,15 @@ def _event(record: EventRecord) -> Record:
         message = OutOfMemoryEvent.from_dict(_table(record.detail)).message
         if isinstance(message, str):
             return {**record.as_dict(), **out_of_memory_record(message)}
+    if record.name == RanksEvent.event_name:
+        return {**_rank_times(_table(record.detail)), "iter": record.iter}
     return {**record.as_dict(), "name": str(record.name)}
+
+
+def _rank_times(detail: dict[str, Any]) -> Record:
+    from stepglass.logs.rank_times import read_rank_times  # noqa: PLC0415  only several processes have it
+
+    return {"kind": "event", "name": RanksEvent.event_name, "times": read_rank_times(detail)}
 
 
 def out_of_memory_record(text: str) -> Record:

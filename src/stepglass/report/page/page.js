@@ -11,6 +11,7 @@ const SECTIONS = [
   ["compare", ""],
   ["loss", "page-loss"],
   ["ledger", "where-title"],
+  ["ranks", "page-ranks"],
   ["iterations", "page-iterations"],
   ["speed", "page-speed"],
   ["inside", "page-inside"],
@@ -62,6 +63,7 @@ function news() {
   headline();
   renew("compare", told.length > 1 && each((story) => [story.name, story.health, story.state, story.parts]), () => compareSection(runs));
   renew("ledger", each((story) => story.parts.map((part) => part.ledger)), () => ledgerSection(runs));
+  renew("ranks", each((story) => [ranksOf(story), story.findings.find((found) => found.rule === "straggler")]), () => ranksSection(runs));
   renew("findings", each((story) => story.findings), () => findingsSection(runs));
   renew("samples", runs.map((run) => run.segments.map((s) => [s.samples.length, s.evals.length])), () => samplesSection(runs));
   renew("settings", each((story) => [story.config, story.environment]), () => settingsSection(runs));

@@ -8,15 +8,21 @@ const MOST_ABOUTS = 6; // lines about what a ledger covers, one per segment
 function ledgerOf(story) {
   const known = story.parts.filter((part) => part.ledger);
   if (!known.length) return null;
-  const phases = new Map();
-  for (const { ledger } of known) {
-    for (const [name, ms] of Object.entries(ledger.phases)) phases.set(name, (phases.get(name) ?? 0) + ms);
-  }
+  const sums = (pick) => {
+    const found = new Map();
+    for (const { ledger } of known) {
+      for (const [name, ms] of Object.entries(pick(ledger))) found.set(name, (found.get(name) ?? 0) + ms);
+    }
+    return found;
+  };
+  const phases = sums((ledger) => ledger.phases);
   const total = known.reduce((sum, part) => sum + part.ledger.total_ms, 0);
   const ledgers = known.map((part) => part.ledger);
   const [names, abouts] = ["name", "about"].map((key) => [...new Set(ledgers.map((l) => l[key][language]))]);
   return {
     phases,
+    // What of a phase several processes have waited, by phase.
+    within: new Map([...phases.keys()].map((phase) => [phase, sums((ledger) => ledger.within[phase] ?? {})])),
     total,
     isWhole: ledgers.every((ledger) => ledger.wall_ms !== null),
     // Steps alone are not the whole run, so no share of them is shown.
@@ -82,14 +88,17 @@ function ledgerBar(ledger) {
   return bar;
 }
 
-function ledgerTable({ phases, total, name, hasShares }) {
-  const row = (heading, ms) => make("tr", {},
+function ledgerTable({ phases, within, total, name, hasShares }) {
+  const row = (heading, ms, className = "") => make("tr", { className },
     make("th", { scope: "row" }, ...heading),
     make("td", {}, secondsOf(ms)),
     hasShares ? make("td", {}, percent((100 * ms) / total)) : null);
   const sorted = [...phases].sort(([, a], [, b]) => b - a);
   return make("table", { className: "sums" },
-    make("tbody", {}, ...sorted.map(([phase, ms]) => row([chip(phaseColor(phase)), phaseName(phase)], ms))),
+    make("tbody", {}, ...sorted.flatMap(([phase, ms]) => [
+      row([chip(phaseColor(phase)), phaseName(phase)], ms),
+      ...[...within.get(phase)].map(([part, of]) => row([say(`within-${part}`)], of, "within")),
+    ])),
     phases.size > 1 ? make("tfoot", {}, row([name], total)) : null);
 }
 

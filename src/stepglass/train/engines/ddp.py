@@ -7,10 +7,10 @@ does the same update, so that the copies stay the same.
 
 import time
 import warnings
+from collections import deque
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -21,11 +21,14 @@ from stepglass.checkpoint import tensors
 from stepglass.checkpoint.tensors import Snapshot
 from stepglass.hardware.device import Device
 from stepglass.measure.clock import PhaseClock
+from stepglass.measure.event_details import RanksEvent
 from stepglass.models.model import Model
 from stepglass.train.engines.engine import MicroBatch
 from stepglass.train.engines.group import Group
 from stepglass.train.engines.single import SingleEngine
 from stepglass.train.muon import MuonAdamW
+
+MOST_TIMES = 1000  # updates of which the processes compare their times
 
 
 class DdpShare(SingleEngine):
@@ -49,12 +52,14 @@ class DdpShare(SingleEngine):
             )
         self._ddp.register_comm_hook(self, average)
         self._ready = 0.0  # when this process had computed all its gradients
-        self._times = np.zeros(3)  # seconds of computing, of waiting, updates
+        # Of each update: milliseconds of computing, of waiting.
+        self._times: deque[tuple[float, float]] = deque(maxlen=MOST_TIMES)
+        self._scored_ms = 0.0  # in the evaluation after the last update
         self._train: nn.Module = self._ddp  # or its compiled form
 
     def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
         losses = []
-        begun, self._ready = time.perf_counter(), 0.0
+        begun, self._ready, self._scored_ms = time.perf_counter(), 0.0, 0.0
         rows = sum(len(x) for x, _ in batches)
         for number, (host_x, host_y) in enumerate(batches, 1):
             with self._clock.phase("data"):
@@ -66,20 +71,41 @@ class DdpShare(SingleEngine):
                 self._scaler.scale(loss).backward()
             losses.append(loss.detach())
         loss = self._group.mean(torch.stack(losses).sum())
-        self._times += (self._ready - begun, time.perf_counter() - self._ready, 1.0)
+        waited = time.perf_counter() - self._ready
+        self._times.append((1000 * (self._ready - begun), 1000 * waited))
         return loss
+
+    def score(self, x: Tensor, y: Tensor) -> Tensor:
+        begun = time.perf_counter()
+        losses = super().score(x, y)
+        self._scored_ms += 1000 * (time.perf_counter() - begun)
+        return losses
+
+    def discard_gradients(self) -> None:
+        super().discard_gradients()
+        self._times.clear()  # they were not those of an update
 
     def gradients_are_ready(self) -> None:
         self._group.passed()
         self._ready = time.perf_counter()
 
-    def rank_times(self) -> list[list[float]] | None:
-        *seconds, updates = self._times
-        self._times = np.zeros(3)
-        mine = torch.tensor([[1000 * value / max(updates, 1.0) for value in seconds]])
-        times: list[list[float]] = self._group.gather_rows(mine).tolist()
+    def rank_times(self) -> RanksEvent | None:
         # The host does not know when a GPU has computed something.
-        return times if updates and self.device.type == "cpu" else None
+        if not self._times or self.device.type != "cpu":
+            return None
+        times = self._group.gather_rows(torch.tensor([list(self._times)]))
+        scored = self._group.gather_rows(torch.tensor([self._scored_ms]))
+        self._times.clear()
+        compute, wait = times.double().mean(1).T
+        # The process that is ready last waits for nothing but the sum.
+        communication = times[:, :, 1].min(0).values.mean()
+        return RanksEvent(
+            compute_ms=to_microseconds(compute),
+            wait_ms=to_microseconds(wait),
+            communication_ms=round(float(communication), 3),
+            eval_ms=to_microseconds(scored),
+            updates=times.size(1),
+        )
 
     def compile(self, does_compile: bool) -> None:
         super().compile(does_compile)
@@ -99,6 +125,11 @@ class DdpShare(SingleEngine):
             self._group.share(tensor)
         for tensor in tensors.optimizer_tensors(self.model, self.optimizer).values():
             self._group.share(tensor)
+
+
+def to_microseconds(ms: Tensor) -> list[float]:
+    """Milliseconds with three decimals: more would be noise."""
+    return [round(value, 3) for value in ms.tolist()]
 
 
 def average(share: DdpShare, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:  # type: ignore[name-defined]

@@ -17,6 +17,7 @@ from stepglass.checkpoint import tensors
 from stepglass.checkpoint.tensors import Files, Snapshot
 from stepglass.errors import TrainingFailed
 from stepglass.hardware.device import Device
+from stepglass.measure.event_details import RanksEvent
 from stepglass.models.model import Model
 from stepglass.train.muon import MuonAdamW
 
@@ -63,9 +64,9 @@ class Engine(ABC):
         does."""
         return self._scaler.is_enabled()
 
-    def rank_times(self) -> list[list[float]] | None:
-        """For each of several processes, where it can be told: the milliseconds of computing and
-        those of waiting in an update, mean since the last call."""
+    def rank_times(self) -> RanksEvent | None:
+        """How long each of several processes has computed and waited since the last call, where
+        that can be told."""
         return None
 
     # -- before the first update ----------------------------------------------------------------

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from stepglass.checkpoint.tensors import Files, Snapshot
+from stepglass.measure.event_details import RanksEvent
 from stepglass.process import Interrupted
 from stepglass.train.engines.engine import Engine, MicroBatch
 from stepglass.train.engines.group import Group, GroupLost
@@ -63,7 +64,7 @@ class Leader(Engine):
         with self._all("discard_gradients"):
             self._share.discard_gradients()
 
-    def rank_times(self) -> list[list[float]] | None:
+    def rank_times(self) -> RanksEvent | None:
         with self._all("rank_times"):
             return self._share.rank_times()
 
