@@ -1,7 +1,7 @@
 """What the processes of a run other than rank 0 do: they compute what rank 0 asks for.
 
 They print nothing and write nothing. If one fails, it tells rank 0 why and ends, and rank 0 shows
-the error. Signals are for rank 0: the others end when it ends.
+the error. Once they are connected, signals are for rank 0: the others end when it ends.
 """
 
 import os
@@ -19,7 +19,7 @@ from stepglass.hardware.peak import Peak
 from stepglass.hardware.ranks import this_rank
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.shapes import shape_of
-from stepglass.process import SIGNALS, keep_freed_memory
+from stepglass.process import ALWAYS, SIGNALS, keep_freed_memory
 from stepglass.settings.command_line import read_command_line
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
@@ -32,10 +32,12 @@ from stepglass.train.memory_errors import is_out_of_memory
 
 def follow_rank_0(argv: list[str]) -> int:
     """Follow rank 0 to the end of the run, and return an exit code."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    for number in ALWAYS:
+        signal.signal(number, signal.SIG_DFL)  # rank 0 may have ended before it could connect
     timeout_s = read_command_line(argv).value("rank_timeout")
     group = Group.connect(this_rank(), timeout_s)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     try:
         take_orders(group)
     except Exception as error:  # noqa: BLE001  whatever it is, rank 0 shows it
