@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from stepglass.data import dataset, identity
-from stepglass.errors import DataError, StepglassError
+from stepglass.errors import DataError, StepglassError, TrainingFailed
 from stepglass.hardware import choose
 from stepglass.hardware.peak import Peak
 from stepglass.hardware.ranks import this_rank
@@ -25,7 +25,7 @@ from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
 from stepglass.train.building import Plan, new_share
 from stepglass.train.console import Console
-from stepglass.train.engines.group import Group, is_group_error
+from stepglass.train.engines.group import Group, first_line, is_group_error
 from stepglass.train.engines.leading import score_together
 from stepglass.train.memory_errors import is_out_of_memory
 
@@ -42,13 +42,25 @@ def follow_rank_0(argv: list[str]) -> int:
         take_orders(group)
     except Exception as error:  # noqa: BLE001  whatever it is, rank 0 shows it
         if is_group_error(error):
-            return 1  # rank 0 has ended, or says who is late
+            return without_others(group, error)
         group.report(error)
         if not (isinstance(error, StepglassError) or is_out_of_memory(error)):
             traceback.print_exc()
         return 1
     group.close()
     return 0
+
+
+def without_others(group: Group, error: Exception) -> int:
+    """The exit code of a process that has lost its connection: rank 0 has ended, or says who is to
+    blame. On another machine, nobody may see what rank 0 says."""
+    here = group.here
+    if here.local_of == here.of:
+        return 1
+    raise TrainingFailed(
+        f"step {group.step}: rank {here.number} has lost its connection, and ends; rank 0 says "
+        f"more if it can: {first_line(error)}"
+    ) from error
 
 
 def take_orders(group: Group) -> None:
