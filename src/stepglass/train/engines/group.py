@@ -244,10 +244,10 @@ class Group:
                 late = self._late()
                 self._kill(late)
                 within = units.duration(1000 * self.timeout_s)
-                return f"{names_of(late)} did not answer within {within} (--rank_timeout)"
+                return f"{ranks_in_words(late)} did not answer within {within} (--rank_timeout)"
             silent, _ = self._silent()
             if silent:
-                return f"{names_of(silent)} ended without a word: killed, or its machine was lost"
+                return f"{ranks_in_words(silent)} ended without a word: killed, or its machine was lost"
         except RuntimeError:
             pass  # the store is gone as well
         return None
@@ -279,7 +279,7 @@ class Group:
         return {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
 
 
-def names_of(numbers: list[int]) -> str:
+def ranks_in_words(numbers: list[int]) -> str:
     return ", ".join(f"rank {number}" for number in numbers)
 
 
