@@ -247,7 +247,8 @@ class Group:
                 return f"{ranks_in_words(late)} did not answer within {within} (--rank_timeout)"
             silent, _ = self._silent()
             if silent:
-                return f"{ranks_in_words(silent)} ended without a word: killed, or its machine was lost"
+                who = ranks_in_words(silent)
+                return f"{who} ended without a word: killed, or its machine was lost"
         except RuntimeError:
             pass  # the store is gone as well
         return None
