@@ -9,7 +9,7 @@ TEST_PROCESSES ?= 5
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test test-long browser terminal test-gpt2 torture fuzz gpu-proof lint types check bench format clean
+.PHONY: train test test-long browser terminal test-gpt2 torture torture-ranks two-machines fuzz gpu-proof lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -49,6 +49,16 @@ test-gpt2: $(VENV)/.installed-dev
 ## 200 processes killed at random moments, 20 asked to stop, a disk that fails in every way; several minutes
 torture: $(VENV)/.installed-dev
 	STEPGLASS_KILLS=200 STEPGLASS_TERMS=20 $(BIN)/python -m pytest -s --timeout=3600 tests/train/test_kill.py tests/checkpoint/test_crash.py
+
+## 20 processes of runs with two killed, at random and while a checkpoint is written, with DDP and FSDP; several
+## minutes. The run must go on within 10 s, which needs a machine with nothing else to do
+torture-ranks: $(VENV)/.installed-dev
+	STEPGLASS_RANK_KILLS=5 STEPGLASS_RANK_KILLS_WITHIN_S=10 \
+	  $(BIN)/python -m pytest -s -m long tests/train/test_rank_kills.py
+
+## two network namespaces play two machines, and the link between them is cut; Linux, as root; a few minutes
+two-machines: $(VENV)/.installed-dev
+	$(BIN)/python tests/two_machines.py
 
 ## 35,000 files at random or made to do harm, each within 10 seconds and a gigabyte; a few minutes
 fuzz: $(VENV)/.installed-dev

@@ -136,8 +136,20 @@ def status_of_all(field: int, value: int) -> dict[int, str]:
     return found
 
 
-def wait_until(is_true: Any, within_s: float = 60) -> None:
+def pid_of_rank(launcher: Forked, rank: int) -> int:
+    """The process that torchrun has started as a rank."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == launcher.pid and f"RANK={rank}\0" in (path / "environ").read_text():
+                return int(path.name)
+        except OSError:  # it has just ended
+            continue
+    raise AssertionError(f"no process is rank {rank}")
+
+
+def wait_until(is_true: Any, within_s: float = 60, every_s: float = 0.01) -> None:
     deadline = time.monotonic() + within_s
     while not is_true():
         assert time.monotonic() < deadline, f"it did not come about within {within_s} s"
-        time.sleep(0.01)
+        time.sleep(every_s)

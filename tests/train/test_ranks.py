@@ -1,10 +1,8 @@
 """Several processes that train one model, over gloo. They are real processes."""
 
-import os
 import signal
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 import safetensors.torch
@@ -12,69 +10,23 @@ import torch
 from torch import Tensor
 
 from helpers import prepare_tiny, records, story, tiny_args, train_tiny
-from processes import Forked, ForkServer
+from processes import Forked
+from rank_processes import TWO, start_ranks, train_ranks
 from runs import digest
 from stepglass.cli import main
 from stepglass.data.dataset import load_dataset
 from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
+from stepglass.train.other_processes import Together, reasons
 
 BOTH = pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
-# Two micro-batches: half of each gradient plus half of the other has one result in any order.
-# Width 32: torch's AdamW rounds the last few numbers of a tensor differently, those that do not
-# fill a register, and a share of a shorter vector would have nothing else.
-TWO = {
-    "gradient_accumulation_steps": 2,
-    "n_embd": 32,
-    "max_iters": 20,
-    "lr_decay_iters": 20,
-    "eval_interval": 10,
-    "compile": False,
-}
 
 
 @pytest.fixture(autouse=True)
 def data(threads) -> None:
     threads(1)
     prepare_tiny()
-
-
-def start_ranks(
-    fork_server: ForkServer,
-    *,
-    folders: tuple[str, ...] = (".", "."),
-    rest_s: float = 0.0,
-    **settings: Any,
-) -> list[Forked]:
-    """A process for each folder, as torchrun would start them, without its restarts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    world = {
-        "WORLD_SIZE": str(len(folders)),
-        "LOCAL_WORLD_SIZE": str(len(folders)),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-    }
-    return [
-        fork_server.start(
-            "train",
-            *tiny_args(**TWO | settings),
-            cwd=Path(folder),
-            rest_s=rest_s,
-            env=world | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank, folder in enumerate(folders)
-    ]
-
-
-def train_ranks(fork_server: ForkServer, **settings: Any) -> list[str]:
-    """Train to the end; what each process printed."""
-    processes = start_ranks(fork_server, **settings)
-    ends = [process.communicate() for process in processes]
-    assert [process.wait() for process in processes] == [0, 0], ends
-    return [out + error for out, error in ends]
 
 
 def weights(out_dir: str) -> dict[str, Tensor]:
@@ -172,6 +124,43 @@ def test_a_run_goes_on_with_another_number_of_processes(fork_server):
     assert [r["iter"] for r in story("iter")] == list(range(40))
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "settings", "why"),
+    [
+        ((2, "ddp"), (1, "ddp"), {}, ""),
+        ((1, "fsdp"), (2, "ddp"), {}, ""),
+        ((2, "ddp"), (2, "fsdp"), {}, ""),
+        ((2, "ddp"), (2, "ddp"), {"dropout": 0.1, "gradient_accumulation_steps": 8}, ""),
+        ((1, "ddp"), (1, "fsdp"), {"dropout": 0.1, "grad_clip": 1.0}, ""),
+        ((2, "ddp"), (1, "ddp"), {"grad_clip": 1.0}, ""),
+        ((2, "ddp"), (1, "ddp"), {"gradient_accumulation_steps": 4}, "another order"),
+        ((2, "ddp"), (1, "ddp"), {"gradient_accumulation_steps": 1}, "another order"),
+        ((2, "ddp"), (4, "ddp"), {}, "another order"),
+        ((2, "ddp"), (1, "ddp"), {"dropout": 0.1}, "dropout"),
+        ((2, "ddp"), (2, "fsdp"), {"grad_clip": 1.0}, "clipping"),
+        ((2, "fsdp"), (1, "fsdp"), {"n_embd": 8}, "multiple of 8 numbers"),
+    ],
+)
+def test_other_processes_are_named_if_they_change_the_weights(before, now, settings, why):
+    chosen = {"batch_size": 4, "gradient_accumulation_steps": 2, "n_embd": 32, "grad_clip": 0.0}
+    cfg = TrainConfig(**chosen | settings)
+    shapes = [(cfg.n_embd,), (65, cfg.n_embd)]
+    found = reasons(Together(*before), Together(*now), cfg, shapes)
+    assert len(found) == bool(why)
+    assert why in "".join(found)
+
+
+def test_a_run_of_two_processes_that_goes_on_in_one_says_that_its_weights_differ(
+    fork_server, capsys
+):
+    train_ranks(fork_server, dropout=0.1, max_iters=3, out_dir="out")
+    assert main(["resume", "out", "--nproc=1", "--max_iters=6"]) == 0
+    said = "processes was 2 (ddp), is 1 (each process draws its own dropout)"
+    assert f"note: not the same bits as an unbroken run: {said}" in capsys.readouterr().out
+    [resumed] = [r["detail"] for r in records("event") if r["name"] == "resume"]
+    assert resumed["changed"] == [said]
+
+
 # -- what goes wrong -----------------------------------------------------------------------------
 
 
@@ -225,6 +214,17 @@ def test_a_process_that_hangs_is_named_with_the_step(fork_server, parallel):
     assert follower.wait() == -signal.SIGKILL
 
 
+def test_a_process_that_waits_for_rank_0_ends_at_a_signal(fork_server):
+    """Rank 0 may have been killed before it could connect. Others would wait for it in vain."""
+    with socket.create_server(("127.0.0.1", 0)) as rank_0:
+        world = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(rank_0.getsockname()[1])}
+        follower = fork_server.start("train", *tiny_args(), env=world | place)
+        rank_0.accept()[0].close()
+        follower.send_signal(signal.SIGTERM)
+        assert follower.wait() == -signal.SIGTERM
+
+
 @pytest.mark.long
 def test_a_save_at_every_step_does_not_disturb_the_processes(fork_server):
     train_ranks(
@@ -246,22 +246,6 @@ def test_batches_that_cannot_be_shared_are_refused(fork_server):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("lost", [0, 1])
-def test_nproc_starts_again_after_a_lost_process(fork_server, lost):
-    assert train_tiny(**TWO | {"max_iters": 60, "lr_decay_iters": 60}, out_dir="whole") == 0
-    settings = TWO | {"max_iters": 60, "lr_decay_iters": 60, "checkpoint_interval": 5}
-    args = tiny_args(**settings, nproc=2, max_restarts=1)
-    launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
-    wait_for_line(launcher, "checkpoint 5")
-    os.kill(pid_of_rank(launcher, lost), signal.SIGKILL)
-    out, error = launcher.communicate()
-    assert launcher.wait() == 0, error
-    assert "note: a process was lost, and all were started again" in out
-    assert "Resuming training from out" in out
-    assert digest("out")["model.safetensors"] == digest("whole")["model.safetensors"]
-
-
-@pytest.mark.long
 def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server):
     args = tiny_args(**TWO | {"max_iters": 100_000, "eval_interval": 100_000}, nproc=2)
     launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
@@ -272,14 +256,3 @@ def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server):
     [saved] = checkpoints.committed(Path("out"))
     [end] = records("end")
     assert (end["reason"], end["iter"]) == ("signal", checkpoints.step_of(saved))
-
-
-def pid_of_rank(launcher: Forked, rank: int) -> int:
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == launcher.pid and f"RANK={rank}\0" in (path / "environ").read_text():
-                return int(path.name)
-        except OSError:  # it has just ended
-            continue
-    raise AssertionError(f"no process is rank {rank}")

@@ -1,7 +1,7 @@
 """What the processes of a run other than rank 0 do: they compute what rank 0 asks for.
 
 They print nothing and write nothing. If one fails, it tells rank 0 why and ends, and rank 0 shows
-the error. Signals are for rank 0: the others end when it ends.
+the error. Once they are connected, signals are for rank 0: the others end when it ends.
 """
 
 import os
@@ -13,40 +13,54 @@ import numpy as np
 import torch
 
 from stepglass.data import dataset, identity
-from stepglass.errors import DataError, StepglassError
+from stepglass.errors import DataError, StepglassError, TrainingFailed
 from stepglass.hardware import choose
 from stepglass.hardware.peak import Peak
 from stepglass.hardware.ranks import this_rank
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.shapes import shape_of
-from stepglass.process import SIGNALS, keep_freed_memory
+from stepglass.process import ALWAYS, SIGNALS, keep_freed_memory
 from stepglass.settings.command_line import read_command_line
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
 from stepglass.train.building import Plan, new_share
 from stepglass.train.console import Console
-from stepglass.train.engines.group import Group, is_group_error
+from stepglass.train.engines.group import Group, first_line, is_group_error
 from stepglass.train.engines.leading import score_together
 from stepglass.train.memory_errors import is_out_of_memory
 
 
 def follow_rank_0(argv: list[str]) -> int:
     """Follow rank 0 to the end of the run, and return an exit code."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    for number in ALWAYS:
+        signal.signal(number, signal.SIG_DFL)  # rank 0 may have ended before it could connect
     timeout_s = read_command_line(argv).value("rank_timeout")
     group = Group.connect(this_rank(), timeout_s)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     try:
         take_orders(group)
     except Exception as error:  # noqa: BLE001  whatever it is, rank 0 shows it
         if is_group_error(error):
-            return 1  # rank 0 has ended, or says who is late
+            return without_others(group, error)
         group.report(error)
         if not (isinstance(error, StepglassError) or is_out_of_memory(error)):
             traceback.print_exc()
         return 1
     group.close()
     return 0
+
+
+def without_others(group: Group, error: Exception) -> int:
+    """The exit code of a process that has lost its connection: rank 0 has ended, or says who is to
+    blame. On another machine, nobody may see what rank 0 says."""
+    here = group.here
+    if here.local_of == here.of:
+        return 1
+    raise TrainingFailed(
+        f"step {group.step}: rank {here.number} has lost its connection, and ends; rank 0 says "
+        f"more if it can: {first_line(error)}"
+    ) from error
 
 
 def take_orders(group: Group) -> None:

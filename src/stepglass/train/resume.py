@@ -20,6 +20,7 @@ from stepglass.settings.train import EXACT_KEYS, TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.environment import environment
 from stepglass.train.extended_run import in_iterations, rewarm_if_extended
+from stepglass.train.other_processes import changed_processes
 from stepglass.train.run import Run, RunState
 from stepglass.train.training import Training
 
@@ -154,6 +155,8 @@ def restore(t: Training, path: Path, snapshot: Snapshot) -> None:
     different = []
     if "imported_from" not in snapshot.state:
         different = changed(snapshot.state.get("environment"), environment(run.device))
+        shapes = [tuple(weight.shape) for weight in run.engine.model.parameters()]
+        different += changed_processes(snapshot.state, run.cfg, shapes)
     stored = snapshot.state.get("config")
     # Settings that did not exist when the checkpoint was written have their defaults.
     known = set(stored) if isinstance(stored, dict) else set(EXACT_KEYS)

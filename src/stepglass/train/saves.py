@@ -11,6 +11,7 @@ from typing import Any
 from stepglass.checkpoint.schedule import SaveSchedule
 from stepglass.checkpoint.writer import CheckpointWriter, SaveOutcome, SaveRequest
 from stepglass.errors import os_reason
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure.console_lines import save_failed_line, saving_line, waited_line
 from stepglass.measure.event_details import (
     CheckpointFailedEvent,
@@ -194,6 +195,7 @@ class Saves:
             "scaler": run.engine.state(),
             "data": run.data.fingerprint,
             "environment": environment(run.device),
+            "processes": this_rank().of,
         }
 
     def _note_best(self) -> Best | None:

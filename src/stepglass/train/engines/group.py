@@ -11,13 +11,13 @@ have to prepare data or to compile before the next order. Rank 0 does not: gloo 
 side has begun to receive, so an order to a process that hangs would not return.
 
 Each process keeps a note of where it is. A thread puts it into torchrun's store once a second, so
-that rank 0 can say who is late when a timeout has passed.
+that rank 0 can say who is late when a timeout has passed. The others read rank 0's note: if the
+link to another machine is cut, nothing else would tell them for half an hour.
 """
 
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -37,12 +37,14 @@ from stepglass.errors import TrainingFailed
 from stepglass.hardware.ranks import Rank
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.engines.helper_process import state_of
+from stepglass.train.engines.network import choose_interface
 
 ORDER_BYTES = 512  # longer orders are sent in two pieces
 LENGTH_BYTES = 4
 ORDERS_WITHIN = timedelta(minutes=30)
 NOTE_EVERY_S = 1.0
 REPORT_WITHIN_S = 2.0  # the time that a process has to say why it ends
+WHY_WITHIN_S = 15.0
 LEADER = 0
 
 
@@ -60,19 +62,19 @@ class Group:
         within = timedelta(seconds=timeout_s) if here.leads else ORDERS_WITHIN
         self._orders = dist.new_group(backend="gloo", timeout=within)
         self._passed = 0  # points passed in the current order
+        self._unanswered = 0  # seconds since the store has answered, without those of a standstill
         self._closed = threading.Event()
         store.set(f"pid/{here.number}", str(os.getpid()))
         # A connection of its own: the other one may be waiting for an answer.
         notes: Any = store
         threading.Thread(target=self._keep_noting, args=(notes.clone(),), daemon=True).start()
+        if not here.leads:
+            threading.Thread(target=self._end_without_answers, daemon=True).start()
 
     @classmethod
     def connect(cls, here: Rank, timeout_s: float) -> "Group":
         """Connect to the other processes, which have to do the same."""
-        if here.local_of == here.of and sys.platform == "linux":
-            # gloo would look up the name of this machine, which need not have an address.
-            if "lo" in (name for _, name in socket.if_nameindex()):
-                os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        choose_interface(here)
         within = timedelta(seconds=timeout_s)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
@@ -84,10 +86,12 @@ class Group:
             )
             return cls(here, store, timeout_s)
         except (RuntimeError, ValueError, OSError) as error:
+            used = os.environ.get("GLOO_SOCKET_IFNAME", "none")
+            hint = f"; GLOO_SOCKET_IFNAME={used} names the network interface to use"
             raise TrainingFailed(
                 f"rank {here.number} of {here.of} found no connection to the others at "
                 f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
-                f"{first_line(error)}"
+                f"{first_line(error)}{hint if here.local_of < here.of else ''}"
             ) from error
 
     def close(self) -> None:
@@ -159,6 +163,23 @@ class Group:
             while not self._closed.wait(NOTE_EVERY_S):
                 beat += 1
                 store.set(f"at/{self.here.number}", f"{self.step} {self._passed} {beat}")
+                if not self.here.leads:
+                    store.get(f"at/{LEADER}")
+                    self._unanswered = 0
+
+    def _end_without_answers(self) -> None:
+        """The others: end this process if the store does not answer. A call to it need not return,
+        and neither need one of gloo's."""
+        while not self._closed.wait(NOTE_EVERY_S):
+            self._unanswered += 1
+            if self._unanswered * NOTE_EVERY_S > self.timeout_s:
+                within = units.duration(1000 * self.timeout_s)
+                sys.stderr.write(
+                    f"error: step {self.step}: rank {self.here.number} has heard nothing of rank 0 "
+                    f"for {within} (--rank_timeout)\n"
+                )
+                sys.stderr.flush()
+                os._exit(1)
 
     def _notes(self) -> dict[int, list[int]]:
         """Where each process was a moment ago: its step, the points it has passed, and a number
@@ -167,13 +188,17 @@ class Group:
         found = {n: self._store.get(key) for n, key in keys.items() if self._store.check([key])}
         return {n: [int(word) for word in note.split()] for n, note in found.items()}
 
-    def _late(self) -> list[int]:
-        """The processes that others wait for: those that give no more notes, or else those that
-        have come least far."""
+    def _silent(self) -> tuple[list[int], dict[int, list[int]]]:
+        """The processes that give no more notes, and the notes of all."""
         before = self._notes()
         time.sleep(2.5 * NOTE_EVERY_S)
         now = self._notes()
-        silent = [n for n in range(self.here.of) if n not in now or before.get(n) == now[n]]
+        return [n for n in range(self.here.of) if n not in now or before.get(n) == now[n]], now
+
+    def _late(self) -> list[int]:
+        """The processes that others wait for: those that give no more notes, or else those that
+        have come least far."""
+        silent, now = self._silent()
         if silent:
             return silent
         least = min(note[:2] for note in now.values())
@@ -198,23 +223,35 @@ class Group:
             raise GroupLost(self._why(error)) from error
 
     def _why(self, error: RuntimeError) -> str:
-        step = f"step {self.step}"
+        """Who is to blame. The store may be on a machine that does not answer any more."""
+        found: list[str | None] = []
+        asking = threading.Thread(target=lambda: found.append(self._ask_why(error)), daemon=True)
+        asking.start()
+        asking.join(WHY_WITHIN_S)
+        lost = f"the connection to another process was lost: {first_line(error)}"
+        return f"step {self.step}: {found[0] if found and found[0] else lost}"
+
+    def _ask_why(self, error: RuntimeError) -> str | None:
+        is_late = "timed out" in str(error).lower() or "timeout" in str(error).lower()
         try:
             said = self._first_report()
             if said is not None:
-                return f"{step}: {said}"
+                return said
             gone = self._gone()
             if gone:
-                return f"{step}: {', '.join(gone)} ended without a word: killed, or out of memory"
-            if "timed out" in str(error).lower() or "timeout" in str(error).lower():
+                return f"{', '.join(gone)} ended without a word: killed, or out of memory"
+            if is_late:
                 late = self._late()
                 self._kill(late)
-                names = ", ".join(f"rank {number}" for number in late)
                 within = units.duration(1000 * self.timeout_s)
-                return f"{step}: {names} did not answer within {within} (--rank_timeout)"
+                return f"{ranks_in_words(late)} did not answer within {within} (--rank_timeout)"
+            silent, _ = self._silent()
+            if silent:
+                who = ranks_in_words(silent)
+                return f"{who} ended without a word: killed, or its machine was lost"
         except RuntimeError:
             pass  # the store is gone as well
-        return f"{step}: the connection to another process was lost: {first_line(error)}"
+        return None
 
     def _first_report(self) -> str | None:
         deadline = time.monotonic() + REPORT_WITHIN_S
@@ -241,6 +278,10 @@ class Group:
         if self.here.local_of < self.here.of or not os.path.isdir("/proc/self"):
             return {}
         return {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
+
+
+def ranks_in_words(numbers: list[int]) -> str:
+    return ", ".join(f"rank {number}" for number in numbers)
 
 
 def is_group_error(error: BaseException) -> bool:
