@@ -11,6 +11,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from chats import BLOCK, prepare_chats
 from helpers import prepare_tiny, records, story, tiny_args, train_tiny
 from processes import Forked, ForkServer
 from runs import digest
@@ -283,3 +284,14 @@ def pid_of_rank(launcher: Forked, rank: int) -> int:
         except OSError:  # it has just ended
             continue
     raise AssertionError(f"no process is rank {rank}")
+
+
+@BOTH
+def test_processes_count_what_the_assistant_says_in_all_of_them(fork_server, parallel):
+    prepare_chats()
+    settings = TWO | {"dataset": "chats", "block_size": BLOCK, "max_iters": 4, "eval_interval": 4}
+    train_ranks(fork_server, out_dir="two", parallel=parallel, **settings)
+    assert train_tiny(**settings, out_dir="one") == 0
+    for kind, key in (("iter", "loss"), ("iter", "grad_norm"), ("eval", "val_loss")):
+        found = [[r[key] for r in records(kind, out_dir)] for out_dir in ("one", "two")]
+        assert found[1] == pytest.approx(found[0], rel=1e-4)
