@@ -6,6 +6,7 @@ Each line is a conversation. The last `val_fraction` of them is for validation.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from stepglass.units import one_line, shown
 
 ENDING = ".jsonl"
 LONGEST_LINE = 1 << 24  # characters
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can have it, UTF-8 cannot
 MARKS = "".join(f"<|{role}|>\n" for role in ROLES) + END_OF_ANSWER
 
 
@@ -149,6 +151,6 @@ def _message(found: Any, place: str) -> Message:
     role, content = found["role"], found["content"]
     if role not in ROLES:
         raise DataError(f"{place}: expected the role {' or '.join(ROLES)}, found {shown(role)}")
-    if not isinstance(content, str) or any(0xD800 <= ord(char) < 0xE000 for char in content):
+    if not isinstance(content, str) or HALF_CHARACTER.search(content):
         raise DataError(f"{place}: expected text as content, found {shown(content)}")
     return {"role": role, "content": content}
