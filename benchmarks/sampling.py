@@ -1,9 +1,10 @@
 """Sampling: with a cache against nanoGPT's way, and 16 texts together against one after the other.
 
-python benchmarks/sampling.py [--rounds=3] [--tokens=500]
+python benchmarks/sampling.py [--rounds=3] [--tokens=500] [--only="gpt2 baby"]
 
 nanoGPT's way is that of its `generate`: for every token the model reads the last `block_size`
-tokens again. All sides choose greedily, and are measured by turns in one process.
+tokens again. All sides choose greedily, and are measured by turns in one process: the median of
+their CPU time on one thread, which other programs on the machine hardly change.
 """
 
 import argparse
@@ -78,9 +79,9 @@ def timed(sides: dict[str, Callable[[], object]], rounds: int) -> tuple[dict[str
     found = {}
     for _ in range(rounds):
         for name, side in sides.items():
-            start = time.perf_counter()
+            start = time.process_time()
             found[name] = side()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(time.process_time() - start)
     return {name: statistics.median(values) for name, values in times.items()}, found
 
 
@@ -108,13 +109,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=500)
+    parser.add_argument("--only", default="", help="one model and size, such as 'gpt2 baby'")
     args = parser.parse_args()
+    torch.set_num_threads(1)
     result: dict[str, object] = {
         "matmul_peak_gflops": peak_now() / 1e9,
-        "threads": torch.get_num_threads(),
     }
     for name in ("gpt2", "modern"):
         for size, shape in SHAPES.items():
+            if args.only not in ("", f"{name} {size}"):
+                continue
             print(f"{name} {size} ...", flush=True)
             result[f"{name} {size}"] = measured(chooser(name, shape), args.rounds, args.tokens)
     print(json.dumps(result, indent=1))

@@ -188,7 +188,8 @@ def test_a_callback_gets_every_record_and_can_end_the_run():
 
     run = api.train(text(), **tiny(max_iters=50), on_record=stop_at_three, quiet=True)
     assert run.path == Path("out")
-    logged = [r for kind in ("iter", "eval", "checkpoint", "end") for r in records(kind)]
+    logged = [r for kind in ("start", "iter", "eval", "checkpoint", "end") for r in records(kind)]
+    assert seen[0] == records("start")[0]
     assert [r for r in seen if r["kind"] == "iter"] == records("iter")
     assert len(records("iter")) == 4
     assert sorted(r["kind"] for r in seen if r["kind"] != "event") == sorted(

@@ -260,3 +260,23 @@ def test_the_gguf_reader_gives_what_the_writer_was_given(in_process):
     assert tensors["blk.1.attn_qkv.weight"].shape == (192, 64)
     assert CHARS.vocab_size < 40
     assert facts["tokenizer.ggml.tokens"][39] == "[PAD39]"
+
+
+def test_an_import_is_listed_as_what_it_is_and_not_as_a_fault(capsys):
+    make_run(SHAPES["llama"], "theirs")
+    capsys.readouterr()
+    assert main(["runs", "theirs"]) == 0
+    found = capsys.readouterr()
+    [_, row] = found.out.splitlines()
+    assert row.split()[:2] == ["theirs", "n/a"]
+    assert row.endswith("imported")
+    assert found.err == ""
+    assert main(["runs", "theirs", "--json"]) == 0
+    [known] = json.loads(capsys.readouterr().out)
+    assert known["parameters"] == SHAPES["llama"].num_params()
+    assert (known["iterations"], known["dataset"], known["problems"]) == (0, None, [])
+    assert main(["explain", "theirs"]) == 2  # which has nothing to explain, in one line
+    assert "no log in this folder" in capsys.readouterr().err
+    Path("theirs/run.jsonl").write_text("rubbish\n")
+    assert main(["runs", "theirs"]) == 0
+    assert "its log cannot be read" in capsys.readouterr().out

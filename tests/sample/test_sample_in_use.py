@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from stepglass.cli import main
+from stepglass.data.chat_template import rendered
+from stepglass.data.marked_text import encode_text
 from stepglass.data.tokenizer import CharTokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import Draw, generate
-from stepglass.sample.chat import chat_ids, rendered
+from stepglass.sample.chat import chat_ids
 from stepglass.sample.completions import StopStrings
 from stepglass.sample.load import load_run
-from stepglass.sample.text import encode_text
 
 
 def written(prompt: str, num_tokens: int) -> str:

@@ -17,10 +17,10 @@ import torch
 
 from helpers import command
 from stepglass.cli import main
+from stepglass.data.marked_text import encode_text
 from stepglass.models.decoding import Draw, generate
 from stepglass.sample.completions import Completions
 from stepglass.sample.load import Sampler, load_run
-from stepglass.sample.text import encode_text
 from stepglass.serve import worker as worker_module
 from stepglass.serve.command import serve_model
 from stepglass.serve.serve_config import ServeConfig

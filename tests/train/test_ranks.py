@@ -9,6 +9,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from chats import BLOCK, prepare_chats
 from helpers import prepare_tiny, records, story, tiny_args, train_tiny
 from processes import Forked
 from rank_processes import TWO, start_ranks, train_ranks
@@ -256,3 +257,15 @@ def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server):
     [saved] = checkpoints.committed(Path("out"))
     [end] = records("end")
     assert (end["reason"], end["iter"]) == ("signal", checkpoints.step_of(saved))
+
+
+@BOTH
+@pytest.mark.long
+def test_processes_count_what_the_assistant_says_in_all_of_them(fork_server, parallel):
+    prepare_chats()
+    settings = TWO | {"dataset": "chats", "block_size": BLOCK, "max_iters": 4, "eval_interval": 4}
+    train_ranks(fork_server, out_dir="two", parallel=parallel, **settings)
+    assert train_tiny(**settings, out_dir="one") == 0
+    for kind, key in (("iter", "loss"), ("iter", "grad_norm"), ("eval", "val_loss")):
+        found = [[r[key] for r in records(kind, out_dir)] for out_dir in ("one", "two")]
+        assert found[1] == pytest.approx(found[0], rel=1e-4)

@@ -43,6 +43,8 @@ def train(
 
         def attach(run: "Run") -> None:
             if on_record is not None:
+                if run.log.start is not None:  # it is written while the run is set up
+                    _tell(run, run.log.start, on_record)
                 run.log.on_write = lambda record: _tell(run, record, on_record)
 
         return TrainedRun(train_run(cfg, command, argv, clock, console, attach))

@@ -74,6 +74,10 @@ def train_run(
         with clock.phase("warmup"):
             asked = command.free_settings(), command.measures_batch, group
             training = set_up(cfg, argv, Surroundings(clock, console, stop, *asked))
-            when_ready(training.run)
+            try:
+                when_ready(training.run)
+            except BaseException:
+                training.close()
+                raise
         train_to_the_end(training, ending.closing_findings)
     return training.run.run_dir

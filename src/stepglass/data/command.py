@@ -14,7 +14,9 @@ from stepglass.process import StopRequest
 USAGE = """\
 usage: stepglass prepare NAME|PATH... [--key=value ...]
 
-NAME is shakespeare, tinyshakespeare or pystdlib; PATH is a text file, a folder or a glob.
+NAME is shakespeare, tinyshakespeare or pystdlib; PATH is a text file, a folder or a glob. A .jsonl
+file has a conversation per line, {"messages": [{"role": ..., "content": ...}]}: then only what the
+assistant says counts.
 """
 SETTINGS = prepare.PREPARE_SETTINGS
 FIRST_AFTER_S, ON_A_TERMINAL_S = 5.0, 0.2  # seconds between two progress reports
@@ -57,6 +59,11 @@ def run(argv: list[str], say: Callable[[str], None]) -> Path:
             meta["tokenizer"]["kind"],
         )
     )
+    if "counted" in splits["train"]:
+        say(
+            f"{meta['source']['conversations']:,} conversations: the loss counts what the "
+            f"assistant says, {splits['train']['counted']:,} of the training tokens"
+        )
     return done.folder
 
 

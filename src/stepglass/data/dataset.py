@@ -23,6 +23,7 @@ from stepglass.errors import CheckpointError, DataError, os_reason
 from stepglass.measure import bits_per_byte
 
 TRAIN_STREAM, EVAL_STREAM = 0, 1  # independent random streams under one seed
+IGNORED = -1  # a target that does not count, as in nanoGPT
 
 
 def uniform(seed: int, stream: int, step: int, size: int, below: int) -> "np.ndarray[Any, Any]":
@@ -82,26 +83,54 @@ class Dataset:
         """The batch of an update, or a part of its rows: the inputs, and the targets, which are
         shifted by one token."""
         self._require_same()
+        offsets = self._offsets(seed, step, rows, block_size)
+        return inputs_and_targets(self.train, offsets[part], block_size)
+
+    def counted_share(self, seed: int, step: int, rows: int, block_size: int) -> float:
+        """The share of the batch's targets that count. A batch depends on seed and step alone, so
+        every process can tell it for all of them."""
+        if self.train.mask is None:
+            return 1.0
+        offsets = self._offsets(seed, step, rows, block_size)
+        return float(self.train.num_counted(offsets, block_size).mean()) / block_size
+
+    def _offsets(self, seed: int, step: int, rows: int, block_size: int) -> "np.ndarray[Any, Any]":
+        """The start of each window of a batch. Each has a target that counts."""
         offsets = uniform(seed, TRAIN_STREAM, step, rows, len(self.train) - block_size)
-        return as_tensors(self.train.windows(offsets[part], block_size + 1))
+        return self.train.moved_to_counted(offsets, block_size)
 
     def eval_windows(
         self, split: TokenFile, seed: int, count: int, block_size: int
     ) -> "np.ndarray[Any, Any]":
         """The start of each window of an evaluation. The windows do not overlap. They cover the
-        whole split, or `count` windows of it, which are always the same.
+        whole split, or `count` windows of it, which are always the same. Windows without a target
+        that counts are left out.
         """
-        available = (len(split) - 1) // block_size
-        if count >= available:
-            return np.arange(available) * block_size
-        order = np.argsort(uniform(seed, EVAL_STREAM, 0, available, 1 << 62), kind="stable")
-        return np.sort(order[:count]) * block_size
+        available = np.arange((len(split) - 1) // block_size) * block_size
+        if split.mask is not None:
+            available = available[split.num_counted(available, block_size) > 0]
+            if not len(available):
+                raise DataError(
+                    f"{split.path}: expected an answer in its windows of block_size={block_size} "
+                    "tokens, found none; prepare more conversations"
+                )
+        if count >= len(available):
+            return available
+        order = np.argsort(uniform(seed, EVAL_STREAM, 0, len(available), 1 << 62), kind="stable")
+        return available[np.sort(order[:count])]
 
 
-def as_tensors(rows: "np.ndarray[Any, Any]") -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(rows[:, :-1].astype(np.int64)), torch.from_numpy(
-        rows[:, 1:].astype(np.int64)
-    )
+def inputs_and_targets(
+    split: TokenFile, offsets: "np.ndarray[Any, Any]", block_size: int
+) -> tuple[Tensor, Tensor]:
+    """The windows at the offsets, and the same shifted by one token, where those that do not count
+    are IGNORED."""
+    rows = split.windows(offsets, block_size + 1)
+    x, y = (torch.from_numpy(part.astype(np.int64)) for part in (rows[:, :-1], rows[:, 1:]))
+    if split.mask is not None:
+        counts = split.mask.windows(offsets + 1, block_size)
+        y[torch.from_numpy(counts == 0)] = IGNORED
+    return x, y
 
 
 def load_dataset(name: str, block_size: int) -> Dataset:
@@ -135,7 +164,13 @@ def load_dataset(name: str, block_size: int) -> Dataset:
 
 def _open_split(folder: Path, split: str, said: Description) -> TokenFile:
     promised = str(said.splits[split].get("sha256")) if said.splits else None
-    return TokenFile(folder / f"{split}.bin", said.dtype, said.vocab_size, promised)
+    file = TokenFile(folder / f"{split}.bin", said.dtype, said.vocab_size, promised)
+    if said.has_masks:
+        mask_sha256 = str(said.splits[split].get("mask_sha256"))
+        mask = TokenFile(folder / f"{split}.mask", np.dtype("u1"), 2, mask_sha256)
+        mask.require_promised()
+        file.add_mask(mask)
+    return file
 
 
 def _check_promises(file: TokenFile, promised: Any, origin: Path) -> None:

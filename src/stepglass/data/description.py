@@ -32,10 +32,17 @@ class Description:
     splits: dict[str, Any] = field(default_factory=dict)  # expected size and hash, if known
     warnings: tuple[str, ...] = ()
 
+    @property
+    def has_masks(self) -> bool:
+        """True if only some tokens count: those that an assistant says in conversations."""
+        return any("counted" in promised for promised in self.splits.values())
+
     def bytes_per_token(self, split: str) -> float | None:
         """The mean length of a split's tokens in bytes of text, or None if it is unknown."""
         promised = self.splits.get(split, {})
-        num_bytes, num_tokens = finite(promised.get("bytes")), finite(promised.get("tokens"))
+        # Where only some tokens count, the bytes are those of their text.
+        num_tokens = finite(promised.get("counted", promised.get("tokens")))
+        num_bytes = finite(promised.get("bytes"))
         if num_bytes and num_tokens and num_bytes > 0 and num_tokens > 0:
             return num_bytes / num_tokens
         # Neither nanoGPT nor earlier versions stored the number of bytes.

@@ -136,14 +136,18 @@ def is_same_data(stored: Any, found: dict[str, Any]) -> bool:
     sha256 of a large file is computed during the run."""
     if not isinstance(stored, dict) or stored.get("vocab_size") != found["vocab_size"]:
         return False
-    for split in ("train", "val"):
-        before, now = stored.get(split), found[split]
-        if not isinstance(before, dict) or not {"tokens", "dtype"} <= before.keys():
-            return False
-        both = before.keys() & now.keys()
-        if not both & {"sha256", "edges_sha256"} or any(before[k] != now[k] for k in both):
-            return False
-    return True
+    return all(_is_same_file(stored.get(split), found[split]) for split in ("train", "val"))
+
+
+def _is_same_file(before: Any, now: dict[str, Any]) -> bool:
+    if not isinstance(before, dict) or not {"tokens", "dtype"} <= before.keys():
+        return False
+    if ("mask" in before) != ("mask" in now):
+        return False
+    both = (before.keys() & now.keys()) - {"mask"}
+    if not both & {"sha256", "edges_sha256"} or any(before[key] != now[key] for key in both):
+        return False
+    return "mask" not in now or _is_same_file(before["mask"], now["mask"])
 
 
 def difference(stored: Any, found: dict[str, Any]) -> str:
@@ -159,4 +163,6 @@ def difference(stored: Any, found: dict[str, Any]) -> str:
                 return f"{name}.bin: {what}: expected {shown(before.get(key))}, found {now[key]}"
         if any(before.get(key) != now.get(key) for key in ("sha256", "edges_sha256")):
             return f"{name}.bin: as many tokens, but others"
+        if not _is_same_file(before, now):
+            return f"{name}.mask: other tokens count"
     return f"vocab_size: expected {shown(stored.get('vocab_size'))}, found {found['vocab_size']}"

@@ -59,6 +59,9 @@ class LibraryTokenizer:
         self.chat_template: str | None = optional_text(data.get("chat_template"))
         self.end_of_text: int | None = self._id(data.get("end_of_text"))
         self.begin_of_text: int | None = self._id(data.get("begin_of_text"))
+        named = {"bos_token": data.get("begin_of_text"), "eos_token": data.get("end_of_text")}
+        # What chat templates call them.
+        self.special_tokens = {name: t for name, t in named.items() if isinstance(t, str)}
         self._has_bytes = '"ByteLevel"' in text
         # Decoders of SentencePiece's kind drop a space at the start, which in a stream of tokens is
         # in the middle of the text. So another token goes before, and its text is taken away.

@@ -27,6 +27,7 @@ class TokenFile:
         self, path: Path, dtype: "np.dtype[Any]", vocab_size: int, promised: str | None = None
     ) -> None:
         self.path = path
+        self.mask: TokenFile | None = None  # 1 for each token that counts; None: all of them
         self._vocab_size = vocab_size
         self._promised = promised
         try:
@@ -106,10 +107,52 @@ class TokenFile:
 
     def fingerprint(self) -> dict[str, Any]:
         """Identifies the contents of the file. The sha256 of a large file is added later."""
-        found = {
+        found: dict[str, Any] = {
             "tokens": len(self),
             "dtype": self.tokens.dtype.name,
             "edges_sha256": self._edges_sha256,
         }
         sha256 = self._file.sha256 or self._promised
-        return found if sha256 is None else {**found, "sha256": sha256}
+        if sha256 is not None:
+            found["sha256"] = sha256
+        return found if self.mask is None else {**found, "mask": self.mask.fingerprint()}
+
+    # -- where only some tokens count -----------------------------------------------------------
+
+    def add_mask(self, mask: "TokenFile") -> None:
+        """Let only those tokens count as targets that the mask says."""
+        if len(mask) != len(self):
+            raise DataError(
+                f"{mask.path}: expected a byte for each of the {len(self)} tokens in {self.path}, "
+                f"found {len(mask)}; prepare the text again"
+            )
+        if not mask.tokens[1:].view(bool).any():
+            raise DataError(f"{mask.path}: expected tokens that count, found none")
+        self.mask = mask
+
+    def num_counted(
+        self, offsets: "np.ndarray[Any, Any]", block_size: int
+    ) -> "np.ndarray[Any, Any]":
+        """How many targets of each window count."""
+        if self.mask is None:
+            return np.full(len(offsets), block_size)
+        counts = self.mask.windows(offsets + 1, block_size)
+        return np.asarray(counts.sum(axis=1, dtype=np.int64))
+
+    def moved_to_counted(
+        self, offsets: "np.ndarray[Any, Any]", block_size: int
+    ) -> "np.ndarray[Any, Any]":
+        """The offsets, but a window without a target that counts is moved to the next one, so that
+        it is in the middle of the window."""
+        if self.mask is None:
+            return offsets
+        offsets = offsets.copy()
+        counts = self.mask.tokens.view(bool)
+        for row in np.flatnonzero(self.num_counted(offsets, block_size) == 0):
+            after = int(offsets[row]) + 1
+            # Beyond the last one, go on from the start. `argmax` ends at the first True.
+            start = after if counts[after:].any() else 1
+            found = start + int(counts[start:].argmax())
+            middle = found - 1 - block_size // 2
+            offsets[row] = min(max(middle, 0), len(self) - block_size - 1)
+        return offsets

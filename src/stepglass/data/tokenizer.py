@@ -4,9 +4,11 @@
 `word` uses a table of texts from nanoGPT's meta.pkl, and `hf` came with a model of others.
 
 A tokenizer is stored as JSON (`to_json`) in a data set's meta.json and in a run directory, so that
-`stepglass sample` does not need the data set.
+`stepglass sample` does not need the data set. With a `chat_template` it can also write
+conversations.
 """
 
+import copy
 import json
 import re
 from collections.abc import Iterator
@@ -61,6 +63,7 @@ class CharTokenizer:
     characters by code point."""
 
     end_of_text = None
+    chat_template: str | None = None
 
     def __init__(self, chars: dict[str, int]) -> None:
         self._chars = chars
@@ -83,7 +86,7 @@ class CharTokenizer:
         return "".join(self._text.get(index, "\ufffd") for index in ids)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": "char", "chars": self._chars}
+        return with_template({"kind": "char", "chars": self._chars}, self.chat_template)
 
 
 class WordTokenizer:
@@ -158,6 +161,8 @@ def of_table(table: dict[str, int], vocab_size: int) -> dict[str, Any]:
 class BpeTokenizer:
     """Byte-level BPE as in GPT-2. It can encode any text, and decoding restores it exactly."""
 
+    chat_template: str | None = None
+
     def __init__(self, kind: Kind, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         self._kind = kind
         # Imported here: characters are had without this package.
@@ -193,12 +198,10 @@ class BpeTokenizer:
 
     def to_json(self) -> dict[str, Any]:
         if self._kind == "gpt2":
-            return {"kind": "gpt2"}
-        return {
-            "kind": self._kind,
-            "vocab": self._vocab,
-            "merges": [list(pair) for pair in self._merges],
-        }
+            return with_template({"kind": "gpt2"}, self.chat_template)
+        pairs = [list(pair) for pair in self._merges]
+        found = {"kind": self._kind, "vocab": self._vocab, "merges": pairs}
+        return with_template(found, self.chat_template)
 
 
 def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
@@ -272,9 +275,28 @@ def checked_table(table: dict[str, int]) -> dict[str, int]:
     return table
 
 
+def with_template(stored: dict[str, Any], template: str | None) -> dict[str, Any]:
+    """A tokenizer as JSON, with the chat template of its conversations if it has one."""
+    return stored if template is None else stored | {"chat_template": template}
+
+
+def of_template(codec: Tokenizer, template: str) -> Tokenizer:
+    """A copy of a tokenizer of ours or of others, with a chat template."""
+    if isinstance(codec, LibraryTokenizer):
+        return LibraryTokenizer(with_template(codec.to_json(), template))
+    if not isinstance(codec, CharTokenizer | BpeTokenizer):
+        raise DataError("a table of words has no room for conversations; use --tokenizer=bpe")
+    found = copy.copy(codec)
+    found.chat_template = template
+    return found
+
+
 def from_json(data: Any, place: str) -> Tokenizer:
     """Make a tokenizer from the result of `to_json`. Raises DataError."""
     try:
+        if data["kind"] in ("gpt2", "char", "bpe") and data.get("chat_template") is not None:
+            plain = from_json(data | {"chat_template": None}, place)
+            return of_template(plain, str(data["chat_template"]))
         if data["kind"] == "gpt2":
             return gpt2()
         if data["kind"] == "char":

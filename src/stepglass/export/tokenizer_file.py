@@ -46,4 +46,5 @@ def tokenizer_config(codec: Tokenizer, block_size: int) -> dict[str, Any]:
         return config | {key: value for key, value in named.items() if value is not None}
     if codec.end_of_text is not None:
         config |= {"eos_token": END_OF_TEXT, "bos_token": END_OF_TEXT}
-    return config
+    template = getattr(codec, "chat_template", None)
+    return config | ({"chat_template": template} if template else {})

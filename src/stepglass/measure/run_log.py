@@ -57,6 +57,7 @@ class RunLogWriter:
         self._closing = threading.Event()
         self._followers: list[Callable[[list[RunRecord]], None]] = []
         self.on_write: Callable[[RunRecord], None] | None = None  # called by the trainer's thread
+        self.start: StartRecord | None = None  # the one of this process, once it is written
         self.failure: str | None = None  # the last error
         self._is_torn = False
         self._start: bytes | None = None  # the line of the start record, which has the run's id
@@ -68,6 +69,8 @@ class RunLogWriter:
         """Queue a record. Its contents must not be changed afterwards."""
         with self._lock:
             self._queue.append(record)
+        if isinstance(record, StartRecord):
+            self.start = record
         if self.on_write is not None:
             self.on_write(record)
 

@@ -9,6 +9,10 @@ tokens at a time. Their gradient is computed in the same moment and the logits a
 is kept or computed twice.
 
 Small batches of logits, such as those of characters, take PyTorch's own path.
+
+A target may be IGNORED: its token has a loss and a gradient of zero. A mean is over all tokens,
+also those. So the loss of a batch is always the sum of the losses of its parts, however it is
+split among micro-batches and processes; the engines divide by the share of tokens that count.
 """
 
 from typing import Any
@@ -17,15 +21,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from stepglass.data.dataset import IGNORED
 from stepglass.measure import memory_model
 
 
 def mean_loss(x: Tensor, head: Tensor, targets: Tensor) -> Tensor:
-    """The mean cross entropy of all tokens. `x` is (B, T, C), `head` is (V, C)."""
+    """The cross entropy, summed up and divided by the number of all tokens. `x` is (B, T, C),
+    `head` is (V, C)."""
     num_chunks = chunks_of(x, head)
     if num_chunks == 1:
         logits = F.linear(x, head)
-        return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.reshape(-1))
+        flat, wanted = logits.view(-1, logits.size(-1)), targets.reshape(-1)
+        total = F.cross_entropy(flat, wanted, ignore_index=IGNORED, reduction="sum")
+        return total / targets.numel()
     if not torch.is_grad_enabled():
         return token_losses(x, head, targets).mean()
     device = x.device.type
@@ -41,7 +49,8 @@ def token_losses(x: Tensor, head: Tensor, targets: Tensor) -> Tensor:
     num_chunks = chunks_of(x, head)
     parts = zip(x.flatten(0, 1).chunk(num_chunks), targets.flatten().chunk(num_chunks), strict=True)
     losses = [
-        F.cross_entropy(F.linear(part, head), next_, reduction="none") for part, next_ in parts
+        F.cross_entropy(F.linear(part, head), wanted, ignore_index=IGNORED, reduction="none")
+        for part, wanted in parts
     ]
     return torch.cat(losses)
 
@@ -85,12 +94,15 @@ class _ChunkedLoss(torch.autograd.Function):
 def loss_and_gradient(x: Tensor, head: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of the losses of a chunk, and its gradient for the logits. All in place: two tensors
     of this size would be twice the memory."""
+    counts = targets != IGNORED
+    targets = targets.clamp(min=0)
     logits = torch.mm(x, head.T).to(torch.promote_types(x.dtype, torch.float32))
     logits.sub_(logits.amax(1, keepdim=True))
     of_targets = logits.gather(1, targets)
     odds = logits.exp_()
     sums = odds.sum(1, keepdim=True)
-    loss = (sums.log() - of_targets).sum()
-    probabilities = odds.div_(sums)
-    grad = probabilities.scatter_add_(1, targets, -torch.ones_like(sums))
+    loss = (sums.log() - of_targets).where(counts, 0.0).sum()
+    # Divided by infinity, the gradient of a token that does not count is zero.
+    probabilities = odds.div_(sums.where(counts, torch.inf))
+    grad = probabilities.scatter_add_(1, targets, -counts.to(sums.dtype))
     return loss, grad.to(x.dtype)

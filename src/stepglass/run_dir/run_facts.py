@@ -4,14 +4,17 @@ Everything is read from small files and both ends of the log, so that a folder w
 is listed in a moment. Any file may be missing, damaged or hostile; what it would say is unknown.
 """
 
+import os
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from stepglass import json_files
 from stepglass.errors import CheckpointError
 from stepglass.measure import bits_per_byte, run_log
+from stepglass.measure.shapes import shape_from_record
 from stepglass.run_dir import checkpoints, listing, lock
 from stepglass.settings.train import TRAIN_SETTINGS
 from stepglass.units import finite
@@ -43,7 +46,7 @@ class RunFacts:
     planned_iterations: int | None
     best_val_loss: float | None
     bits_per_byte: float | None
-    state: str  # running, the reason of the end record, killed or unknown
+    state: str  # running, the reason of the end record, killed, imported or unknown
     owner: str | None  # the process that is training it now
     settings: dict[str, Any]
     problems: tuple[str, ...]  # files that cannot be used
@@ -65,6 +68,8 @@ def run_facts(path: Path) -> RunFacts:
     owner = lock.owner_of(path)
     settings = listing.settings_in(path) or _dict(start.get("config"))
     best = None
+    if not last and (imported := _imported(path)):
+        return imported
     problems: tuple[str, ...] = () if last else ("its log cannot be read, or has no records",)
     try:
         found = checkpoints.best(path)
@@ -87,6 +92,35 @@ def run_facts(path: Path) -> RunFacts:
         owner=owner,
         settings={key: settings[key] for key in TRAIN_SETTINGS.names() if key in settings},
         problems=problems,
+    )
+
+
+def _imported(path: Path) -> RunFacts | None:
+    """A model that `stepglass import` has made a run of, and that was not trained here: it has no
+    log, and that is no fault. None if it is not one."""
+    try:
+        newest = checkpoints.committed(path)[0]
+        state = _dict(json_files.read_json(newest / "state.json", listing.HEAD_BYTES))
+        if os.path.lexists(path / run_log.NAME) or "imported_from" not in state:
+            return None
+        parameters = _count(shape_from_record(_dict(state["model_config"])).num_params())
+    except (OSError, ValueError, KeyError, TypeError, IndexError, ArithmeticError):
+        return None
+    settings, step = listing.settings_in(path), _count(state.get("step"))
+    return RunFacts(
+        path=path,
+        # Only a run of nanoGPT's says what it was trained on.
+        dataset=str(settings.get("dataset")) if step and "dataset" in settings else None,
+        parameters=parameters,
+        started=None,
+        iterations=step,
+        planned_iterations=None,
+        best_val_loss=finite(state.get("best_val_loss")),
+        bits_per_byte=None,
+        state="imported",
+        owner=lock.owner_of(path),
+        settings={key: settings[key] for key in TRAIN_SETTINGS.names() if key in settings},
+        problems=(),
     )
 
 

@@ -8,12 +8,13 @@ Ctrl-D the whole.
 import sys
 from typing import TextIO
 
+from stepglass.data.chat_template import Message, stop_strings
+from stepglass.data.marked_text import encode_text
 from stepglass.errors import DataError
-from stepglass.sample.chat import Message, chat_ids, end_tokens, has_template
+from stepglass.sample.chat import chat_ids, end_tokens, has_template
 from stepglass.sample.completions import Completions, Wanted
 from stepglass.sample.load import Sampler
 from stepglass.sample.many import draw_of
-from stepglass.sample.text import encode_text
 from stepglass.settings.sample import SampleConfig
 from stepglass.units import one_line, printable
 
@@ -41,7 +42,8 @@ def talk(loaded: Sampler, cfg: SampleConfig, stop: tuple[str, ...], typed: TextI
             sys.stderr.write(one_line(f"error: {error}") + "\n")
             continue
         draw = draw_of(cfg, num_texts)
-        wanted = Wanted(ids, cfg.max_new_tokens, draw, stop, end_tokens(loaded.tokenizer))
+        stops = (*stop, *stop_strings(loaded.tokenizer))
+        wanted = Wanted(ids, cfg.max_new_tokens, draw, stops, end_tokens(loaded.tokenizer))
         text = _write(loaded, wanted)
         said += [{"role": "user", "content": line}, {"role": "assistant", "content": text}]
         num_texts += 1

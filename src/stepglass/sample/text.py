@@ -6,7 +6,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from stepglass.data import sources
-from stepglass.data.tokenizer import END_OF_TEXT, Tokenizer
+from stepglass.data.marked_text import encode_text
+from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import generate
 from stepglass.models.model import Model
@@ -22,18 +23,6 @@ def encode_prompt(prompt: str, tokenizer: Tokenizer) -> list[int]:
     ids = encode_text(prompt, tokenizer)
     if not ids:
         raise DataError("--prompt expects at least one character, found none")
-    return ids
-
-
-def encode_text(prompt: str, tokenizer: Tokenizer) -> list[int]:
-    """The ids of a text, which may contain end-of-text marks."""
-    ids: list[int] = []
-    for index, part in enumerate(
-        prompt.split(END_OF_TEXT) if tokenizer.end_of_text is not None else [prompt]
-    ):
-        if index and tokenizer.end_of_text is not None:
-            ids.append(tokenizer.end_of_text)
-        ids += tokenizer.encode(part).tolist()
     return ids
 
 

@@ -8,12 +8,14 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from stepglass.data.chat_template import Message, stop_strings
+from stepglass.data.marked_text import encode_text
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import DataError
 from stepglass.models.decoding import Draw
-from stepglass.sample.chat import Message, chat_ids, end_tokens
+from stepglass.sample.chat import chat_ids, end_tokens
 from stepglass.sample.completions import Wanted
-from stepglass.sample.text import encode_text, new_line
+from stepglass.sample.text import new_line
 from stepglass.units import shown
 
 DEFAULT_TOKENS = 16  # of a completion, as OpenAI documents it
@@ -65,7 +67,7 @@ def read_asked(body: Any, tokenizer: Tokenizer, is_chat: bool, block_size: int) 
         top_p=max(_number(body, "top_p", 1.0, 0.0, 1.0), 1e-9),
         seed=abs(seed),
     )
-    stop = _stops(body)
+    stop = _stops(body) + (stop_strings(tokenizer) if is_chat else ())
     ends = end_tokens(tokenizer)
     try:
         prompts = [_chat_prompt(body, tokenizer)] if is_chat else _prompts(body, tokenizer)

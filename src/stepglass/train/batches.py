@@ -25,6 +25,12 @@ def micro_batches(data: Dataset, cfg: TrainConfig, step: int) -> list[MicroBatch
     return list(zip(*parts, strict=True))
 
 
+def counted_share(data: Dataset, cfg: TrainConfig, step: int) -> float:
+    """The share of the targets of an update that count, in all processes together."""
+    rows = cfg.gradient_accumulation_steps * cfg.batch_size
+    return data.counted_share(cfg.seed, step, rows, cfg.block_size)
+
+
 def check_shares(cfg: TrainConfig, device: Device) -> None:
     """Raise an error if the processes of a run cannot share its batches, or its model."""
     rows, processes = cfg.gradient_accumulation_steps * cfg.batch_size, this_rank().of

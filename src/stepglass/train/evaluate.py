@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from stepglass import units
-from stepglass.data.dataset import Dataset, as_tensors
+from stepglass.data.dataset import Dataset, inputs_and_targets
 from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
@@ -76,8 +76,21 @@ def evaluate(
     val = _losses(engine, data.val, windows.val, windows, is_stopping)
     if val is None:
         return None
-    spread = float(val.std()) / len(val) ** 0.5 if len(val) > 1 else None
+    weights = weights_of(data.val, windows.val, windows.block_size)
+    around = val if weights is None else val - val.mean() * weights
+    spread = float(around.std()) / len(val) ** 0.5 if len(val) > 1 else None
     return Evaluation(float(train.mean()), float(val.mean()), spread, len(val), val)
+
+
+def weights_of(
+    split: TokenFile, offsets: "np.ndarray[Any, Any]", block_size: int
+) -> torch.Tensor | None:
+    """The weight of each window in the mean of all targets that count: 1 on average. None if all
+    targets count."""
+    if split.mask is None:
+        return None
+    counted = torch.from_numpy(split.num_counted(offsets, block_size)).double()
+    return counted / counted.mean()
 
 
 @torch.inference_mode()
@@ -88,7 +101,7 @@ def _losses(
     windows: Windows,
     is_stopping: Callable[[], bool],
 ) -> torch.Tensor | None:
-    """The mean loss of each window, in double precision on the host."""
+    """The loss of each window, with its weight, in double precision on the host."""
     scores: list[torch.Tensor] = []
     start = 0
     while start < len(offsets):
@@ -96,7 +109,9 @@ def _losses(
             return None
         scores.append(score_batch(engine, split, offsets[start:], windows))
         start += len(scores[-1])
-    return torch.cat(scores).cpu().double()  # waits for the device, only here
+    losses = torch.cat(scores).cpu().double()  # waits for the device, only here
+    weights = weights_of(split, offsets, windows.block_size)
+    return losses if weights is None else losses * weights
 
 
 @torch.inference_mode()
@@ -112,8 +127,8 @@ def score_batch(
             # Pad the last batch: a compiled model would compile again for a smaller one.
             batch = np.resize(batch, windows.rows)
         try:
-            tokens = split.windows(batch, windows.block_size + 1)
-            return engine.score(*as_tensors(tokens))[:num_scored]
+            x, y = inputs_and_targets(split, batch, windows.block_size)
+            return engine.score(x, y)[:num_scored]
         except (RuntimeError, MemoryError) as error:
             half = len(batch) // 2
             if not is_out_of_memory(error) or half < engine.device.replicas:

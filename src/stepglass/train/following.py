@@ -93,11 +93,12 @@ class Following:
         silent = Console(open(os.devnull, "w"))  # noqa: SIM115  as long as the process
         self._share = new_share(plan, silent, PhaseClock(), group)
 
-    def backward(self, step: int, count: int) -> None:
+    def backward(self, step: int, count: int, counted: float) -> None:
         here = self._group.here
         mixed = np.random.SeedSequence((self._cfg.seed, step, here.number))
         torch.manual_seed(int(mixed.generate_state(1)[0]))  # rank 0's generator is in checkpoints
-        self._share.backward(micro_batches(self._data, self._cfg, step)[:count], step)
+        batches = micro_batches(self._data, self._cfg, step)[:count]
+        self._share.backward(batches, step, counted)
 
     def update(self, grad_clip: float, rates: list[float]) -> None:
         for group, rate in zip(self._share.optimizer.param_groups, rates, strict=True):

@@ -10,7 +10,7 @@ import gc
 import math
 
 from stepglass.settings.lr_schedule import lr_at
-from stepglass.train.batches import micro_batches
+from stepglass.train.batches import counted_share, micro_batches
 from stepglass.train.evaluate import evaluate
 from stepglass.train.optimizer import set_lr
 from stepglass.train.run import NotFinite
@@ -42,8 +42,9 @@ def loop(t: Training) -> str:
 
         with clock.phase("data"):
             batches = micro_batches(run.data, cfg, step)
+            counted = counted_share(run.data, cfg, step)
         with clock.phase("forward_backward"):
-            loss = engine.backward(batches, step)
+            loss = engine.backward(batches, step, counted)
         with clock.phase("optimizer"):
             lr = state.last_lr = lr_at(t.place(), cfg, state.rewarm)
             set_lr(engine.optimizer, lr, cfg)

@@ -36,13 +36,18 @@ class StartingModel:
 
     def require_tokens_of(self, data: Dataset) -> None:
         """Raise ConfigError unless the data has the tokens that the model knows."""
-        if data.tokenizer_json == self.found.tokenizer:
+        if tokens_of(data.tokenizer_json) == tokens_of(self.found.tokenizer):
             return
         raise ConfigError(
             f"{data.folder}: has other tokens than the model in {self.found.path}; prepare the "
             "text with those of the model: stepglass prepare TEXT --tokenizer=RUN --name=NAME, "
             "where RUN is its run directory (`stepglass import` makes one)"
         )
+
+
+def tokens_of(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer without its chat template: conversations may have another than the model."""
+    return {key: value for key, value in tokenizer.items() if key != "chat_template"}
 
 
 def starting_model(cfg: TrainConfig, console: Console) -> tuple[TrainConfig, StartingModel | None]:

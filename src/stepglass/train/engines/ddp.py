@@ -57,10 +57,10 @@ class DdpShare(SingleEngine):
         self._scored_ms = 0.0  # in the evaluation after the last update
         self._train: nn.Module = self._ddp  # or its compiled form
 
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         losses = []
         begun, self._ready, self._scored_ms = time.perf_counter(), 0.0, 0.0
-        rows = sum(len(x) for x, _ in batches)
+        rows = sum(len(x) for x, _ in batches) * counted
         for number, (host_x, host_y) in enumerate(batches, 1):
             with self._clock.phase("data"):
                 x, y = self.device.send(host_x), self.device.send(host_y)

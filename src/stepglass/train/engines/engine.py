@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from stepglass.checkpoint import tensors
 from stepglass.checkpoint.tensors import Files, Snapshot
+from stepglass.data.dataset import IGNORED
 from stepglass.errors import TrainingFailed
 from stepglass.hardware.device import Device
 from stepglass.measure.event_details import RanksEvent
@@ -45,9 +46,10 @@ class Engine(ABC):
     # -- called by the loop ---------------------------------------------------------------------
 
     @abstractmethod
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         """Compute the gradients of an update. Returns the loss without waiting for it: on a GPU it
-        may not be computed yet. `step` seeds the random numbers."""
+        may not be computed yet. `step` seeds the random numbers. `counted` is the share of the
+        update's targets that count, in all processes together: the loss is the mean of these."""
 
     @abstractmethod
     def update(self, grad_clip: float) -> Tensor | None:
@@ -126,8 +128,10 @@ def compiled(model: nn.Module) -> nn.Module:
 
 
 def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Tensor:
-    """The mean loss of each row of a batch on the host. Call it in inference mode, and create the
-    inputs in inference mode too: otherwise a compiled model would be compiled twice."""
+    """The mean loss of each row of a batch on the host, of the targets that count. Call it in
+    inference mode, and create the inputs in inference mode too: otherwise a compiled model would be
+    compiled twice."""
+    counted = (y != IGNORED).sum(dim=1).clamp(min=1)
     model.eval()
     try:
         with device.autocast():
@@ -135,4 +139,4 @@ def window_losses(model: nn.Module, x: Tensor, y: Tensor, device: Device) -> Ten
     finally:
         model.train()
     mean: Tensor = loss.float().view(len(x), -1).mean(dim=1)
-    return mean
+    return mean * device.send(y.size(1) / counted)

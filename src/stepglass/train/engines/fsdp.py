@@ -65,9 +65,9 @@ class FsdpShare(Engine):
         self._forward: nn.Module = model  # or its compiled form
         self._host: Files = {}  # rank 0: whole tensors for a checkpoint
 
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         losses = []
-        rows = sum(len(x) for x, _ in batches)
+        rows = sum(len(x) for x, _ in batches) * counted
         for number, (host_x, host_y) in enumerate(batches, 1):
             with self._clock.phase("data"):
                 x, y = self.device.send(host_x), self.device.send(host_y)

@@ -28,11 +28,11 @@ class Leader(Engine):
         self._share, self._group = share, group
         self._lost: GroupLost | None = None
 
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         before = torch.get_rng_state()
         try:
-            with self._all("backward", step=step, count=len(batches)):
-                return self._share.backward(batches, step)
+            with self._all("backward", step=step, count=len(batches), counted=counted):
+                return self._share.backward(batches, step, counted)
         except GroupLost:
             torch.set_rng_state(before)  # a resumed run will repeat this update
             raise

@@ -82,10 +82,10 @@ class Replicas(Engine):
             raise
         torch.set_num_threads(1)  # the helpers use the other cores
 
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         self._generator = torch.get_rng_state()
         shares = [self._rows_of_each(x, y) for x, y in batches]
-        rows = sum(len(x) for x, _ in batches)
+        rows = sum(len(x) for x, _ in batches) * counted
         seed = (self._seed, step)
         work = [([share[i] for share in shares], rows, seed) for i in range(len(shares[0]))]
         return torch.tensor(sum(self._all_do("backward", work)))
@@ -220,7 +220,7 @@ class Replica:
         self._sum, *self._others = [gradient[owned] for gradient in gradients]
         self._sums = pieces(self._sum, in_order[number])
 
-    def backward(self, batches: ReplicaRows, rows_of_all: int, seed: tuple[int, ...]) -> float:
+    def backward(self, batches: ReplicaRows, rows_of_all: float, seed: tuple[int, ...]) -> float:
         """Compute the gradients of this replica's rows. Returns their share of the loss."""
         if self.number > 0:  # replica 0 uses the generator that checkpoints save
             mixed = np.random.SeedSequence((*seed, self.number))

@@ -20,13 +20,13 @@ class SingleEngine(Engine):
         self._clock = clock
         self._forward: nn.Module = model  # or its compiled form
 
-    def backward(self, batches: list[MicroBatch], step: int) -> Tensor:
+    def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         losses = []
         for host_x, host_y in batches:
             with self._clock.phase("data"):
                 x, y = self.device.send(host_x), self.device.send(host_y)
             with self.device.autocast():
-                loss = self._forward(x, y) / len(batches)
+                loss = self._forward(x, y) / (len(batches) * counted)
             self._scaler.scale(loss).backward()
             losses.append(loss.detach())
         return torch.stack(losses).sum()

@@ -1,0 +1,130 @@
+"""Conversations as the text that a model reads and writes, by the chat template of its tokenizer.
+
+A template is a Jinja program that came with a model, so it runs in Jinja's sandbox. A tokenizer
+with an attribute `chat_template` has one. Data sets of conversations for a model without one get
+a plain template of ours:
+
+    <|user|>
+    What is 2 + 2?
+    <|assistant|>
+    4<|endoftext|>
+
+Tokenizers without an end of text, such as characters, have `<|end|>` there.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, TypedDict
+
+from stepglass.data import tokenizer
+from stepglass.data.library_tokenizer import LibraryTokenizer
+from stepglass.data.tokenizer import Tokenizer
+from stepglass.errors import DataError
+from stepglass.units import one_line
+
+ROLES = ("system", "user", "assistant")
+END_OF_ANSWER = "<|end|>"  # where the tokenizer has no end of text
+LONGEST = 1 << 22  # characters that a template may write
+
+
+class Message(TypedDict):
+    """What somebody says in a conversation."""
+
+    role: str
+    content: str
+
+
+Part = tuple[str, bool]  # a text, and whether an assistant says it
+
+
+def plain_template(end: str) -> str:
+    """A template with a line for each role. Answers end with the text `end`."""
+    return (
+        "{% for message in messages %}"
+        "{{ '<|' + message['role'] + '|>\\n' + message['content'] }}"
+        f"{{{{ ('{end}' if message['role'] == 'assistant' else '') + '\\n' }}}}"
+        "{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}"
+    )
+
+
+def with_chat_template(codec: Tokenizer) -> Tokenizer:
+    """The tokenizer, with the plain template if it has none of its own."""
+    if getattr(codec, "chat_template", None):
+        return codec
+    end = tokenizer.END_OF_TEXT if codec.end_of_text is not None else END_OF_ANSWER
+    if isinstance(codec, LibraryTokenizer):
+        end = str(codec.to_json().get("end_of_text") or END_OF_ANSWER)
+    return tokenizer.of_template(codec, plain_template(end.replace("'", "\\'")))
+
+
+def stop_strings(codec: Tokenizer) -> tuple[str, ...]:
+    """The text at which an answer ends, if no token says so."""
+    is_plain = codec.end_of_text is None and bool(getattr(codec, "chat_template", None))
+    return (END_OF_ANSWER,) if is_plain else ()
+
+
+def parts_of(messages: list[Message], codec: Tokenizer) -> list[Part]:
+    """The text of a conversation, split where an answer begins and ends. An answer includes its
+    end mark, but not the white space after it. Raises DataError if the template does not write
+    answers where it asks for them."""
+    template = str(getattr(codec, "chat_template", ""))
+    special: Mapping[str, str] = getattr(codec, "special_tokens", {})
+    parts: list[Part] = []
+    done = ""
+
+    def add(text: str, counts: bool) -> None:
+        nonlocal done
+        if not text.startswith(done):
+            raise DataError(
+                "the model's chat template writes answers otherwise than it asks for them, or "
+                "changes earlier messages, so that answers cannot be told apart"
+            )
+        parts.append((text[len(done) :], counts))
+        done = text
+
+    for number, message in enumerate(messages):
+        if message["role"] == "assistant":
+            add(rendered(template, messages[:number], special), False)
+            answered = rendered(template, messages[: number + 1], special, asks=False)
+            add(answered.rstrip(), True)
+    add(rendered(template, messages, special, asks=False), False)
+    return parts
+
+
+def rendered(
+    template: str, messages: list[Message], special: Mapping[str, str], asks: bool = True
+) -> str:
+    """The text of a conversation; if it asks for an answer, up to where that begins. Raises
+    DataError if the template refuses it or is broken."""
+    import jinja2  # noqa: PLC0415 - takes a moment, and most models have no template
+
+    try:
+        parts, length = [], 0
+        for part in _program(template).generate(
+            messages=messages, add_generation_prompt=asks, **special
+        ):
+            parts.append(part)
+            length += len(part)
+            if length > LONGEST:
+                raise DataError(f"the chat template writes more than {LONGEST:,} characters")
+    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        reason = one_line(str(error))[:200]
+        raise DataError(f"the model's chat template cannot be used: {reason}") from error
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4)
+def _program(template: str) -> Any:
+    """The template, compiled. Raises jinja2.TemplateError."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+
+    def refuse(reason: Any) -> None:
+        raise DataError(f"the chat template refuses this conversation: {one_line(str(reason))}")
+
+    # These options and names are what templates of the transformers library are written for.
+    world = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    world.globals["raise_exception"] = refuse
+    world.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return world.from_string(template)
