@@ -51,8 +51,10 @@ def change_losses(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Tensor
     """The loss of each step goes through `change`, which is given the step."""
     for engine in ENGINES:
 
-        def backward(self: Any, batches: Any, step: int, real: Any = engine.backward) -> Tensor:
-            return change(step, real(self, batches, step))
+        def backward(
+            self: Any, batches: Any, step: int, counted: float = 1.0, real: Any = engine.backward
+        ) -> Tensor:
+            return change(step, real(self, batches, step, counted))
 
         monkeypatch.setattr(engine, "backward", backward)
 

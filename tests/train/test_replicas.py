@@ -441,10 +441,10 @@ def test_a_batch_that_nobody_takes_is_not_waited_for(threads, monkeypatch, capsy
     threads(2)
     real = replicas.Replicas.backward
 
-    def backward(self, batches, step):
+    def backward(self, batches, step, counted):
         if step == 1:
             os.kill(self._helpers[0]._pid, signal.SIGSTOP)
-        return real(self, batches, step)
+        return real(self, batches, step, counted)
 
     settings = {"batch_size": 16, "gradient_accumulation_steps": 16, "block_size": 256}
     with monkeypatch.context() as patch:

@@ -94,8 +94,9 @@ class StartRecord(Keyed):
     tokens_per_iter: Annotated[int, "tokens in an update"]
     data: Annotated[
         dict[str, Any],
-        "token counts and hashes of both splits; `val_bytes_per_token`: bytes of text to a token "
-        "of the validation split, or null",
+        "token counts and hashes of both splits, and of the `mask` of [conversations]"
+        "(use-your-model.md#train-on-conversations); `val_bytes_per_token`: bytes of text to a "
+        "token of the validation split, or null",
     ]
     clock_ns_per_switch: Annotated[float, "what the clock costs at each phase edge"]
     device: Annotated[str, "the device's name"]

@@ -261,9 +261,7 @@ class TrainConfig(Config):
         "nccl", "nanoGPT's process group backend; not used: NCCL on GPUs, gloo on CPUs"
     )
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
-    threads: int = setting(
-        0, "threads on a CPU; 0: as many as PyTorch takes (OMP_NUM_THREADS)", minimum=0
-    )
+    threads: int = setting(0, "threads on a CPU; 0: as many as PyTorch takes", minimum=0)
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = setting(
         "auto", "number format of matrix work"
     )

@@ -92,7 +92,7 @@ GROUPS = {
         "lr_decay_iters",
         "min_lr",
     ),
-    "the machine": ("dtype", "compile"),
+    "the machine": ("threads", "dtype", "compile"),
     "several processes": ("nproc", "parallel", "max_restarts", "rank_timeout", "backend"),
 }
 
