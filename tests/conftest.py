@@ -50,10 +50,12 @@ SLOW_FILES = {
     "serve/test_serve.py",
     "test_docs.py",
     "test_house.py",
+    "test_layers.py",
     "test_process.py",
     "test_wheel.py",
     "train/test_console.py",
     "train/test_extended_run.py",
+    "train/test_learning_answers.py",
     "train/test_minutes.py",
     "train/test_no_waits.py",
     "train/test_patience.py",
@@ -65,6 +67,7 @@ SLOW_FILES = {
     "watch/test_bounded_protocol.py",
     "watch/test_event_stream.py",
     "watch/test_guard.py",
+    "watch/test_numbered_runs.py",
     "watch/test_watch_command.py",
 }
 # What `make test` leaves to `make test-long`: crashes at every call, kills at random moments, logs

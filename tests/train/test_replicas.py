@@ -441,7 +441,7 @@ def test_a_batch_that_nobody_takes_is_not_waited_for(threads, monkeypatch, capsy
     threads(2)
     real = replicas.Replicas.backward
 
-    def backward(self, batches, step, counted):
+    def backward(self, batches, step, counted=1.0):
         if step == 1:
             os.kill(self._helpers[0]._pid, signal.SIGSTOP)
         return real(self, batches, step, counted)
