@@ -28,7 +28,7 @@ APPLE = [
 # Matrix products in float32: the first was measured by a run, the others are cores x clock x the
 # operations of a cycle, 32 with AVX2 and 64 with AVX-512 (two units).
 CPUS = {
-    "2 cores of a shared server, measured": 264e9,
+    "2 cores of a shared server, measured": 166e9,
     "8 cores at 3.5 GHz, AVX2, calculated": 8 * 3.5e9 * 32,
     "16 cores at 3.0 GHz, AVX-512, calculated": 16 * 3.0e9 * 64,
 }

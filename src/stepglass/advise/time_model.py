@@ -6,6 +6,7 @@
 A micro-batch takes the time of its matrix products plus the time to move activations through
 memory, but at least the time to launch its kernels. An update adds the optimizer. The constants
 were fitted to the logs in calibration.py, most of them nanoGPT's; nothing was run on a GPU here.
+Those of a CPU were fitted to updates that benchmarks/time_model.py has measured.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ Kind = Literal["cuda", "mps", "cpu"]
 # The width of a model at which its matrix products reach half of the peak. GeForce cards multiply
 # with FP32 accumulation at half of what their tensor cores could do, so their peak is easy to
 # reach; the cores of an A100 wait for data.
-HALF_WIDTH = {"full-rate": 400.0, "half-rate": 60.0, "mps": 150.0, "cpu": 440.0}
+HALF_WIDTH = {"full-rate": 400.0, "half-rate": 60.0, "mps": 150.0, "cpu": 120.0}
+CPU_BEST = 0.95  # of the peak: what the widest products of a CPU reach
+CPU_QUERIES = 128  # at once in attention on a CPU; what comes after them is not computed
 FILL_TOKENS = 512.0  # a micro-batch of so many keeps half of a GPU's cores busy
 # Bytes that move per token, for each layer and unit of width: activations, written and read several
 # times, forwards and backwards. Half precision by autocast, the residual stream in float32.
@@ -48,6 +51,7 @@ class Chip:
     bytes_per_s: float | None  # None: part of the efficiency, as on a CPU
     half_width: float
     is_half_precision: bool
+    best: float = 1.0  # the share of the peak that very wide products reach
 
     def efficiency(self, width: float) -> float:
         """The share of the peak that matrix products of this width reach.
@@ -55,7 +59,7 @@ class Chip:
         >>> round(Chip("cuda", 312e12, 1.6e12, 400.0, True).efficiency(768), 2)
         0.66
         """
-        return width / (width + self.half_width)
+        return self.best * width / (width + self.half_width)
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,18 @@ def chip_of(known: KnownDevice, dtype: str) -> Chip | None:
 
 def cpu_chip(peak_flops: float) -> Chip:
     """A CPU whose peak was measured."""
-    return Chip("cpu", peak_flops, None, HALF_WIDTH["cpu"], is_half_precision=False)
+    return Chip("cpu", peak_flops, None, HALF_WIDTH["cpu"], is_half_precision=False, best=CPU_BEST)
+
+
+def computed_per_token(shape: Shape, kind: Kind) -> float:
+    """The floating-point operations for a token. By the formula of MFU, except on a CPU: there,
+    attention leaves out most of what comes later in a long sequence."""
+    if kind != "cpu":
+        return shape.flops_per_token()
+    blocks = max(1.0, shape.block_size / CPU_QUERIES)
+    left_out = 1 - (blocks + 1) / (2 * blocks)
+    attention = 12 * shape.n_layer * shape.n_embd * shape.block_size
+    return shape.flops_per_token() - left_out * attention
 
 
 def predict_update(
@@ -122,7 +137,7 @@ def predict_update(
     launches = LAUNCHES[does_compile] * shape.n_layer + OTHER_LAUNCHES
     memory_s = 0.0 if chip.bytes_per_s is None else tokens * moved / chip.bytes_per_s
     return UpdateTime(
-        matrix_ms=1000 * tokens * shape.flops_per_token() / (rate * filled),
+        matrix_ms=1000 * tokens * computed_per_token(shape, chip.kind) / (rate * filled),
         memory_ms=1000 * memory_s,
         launch_ms=1000 * accumulation * launches * LAUNCH_S[chip.kind],
         optimizer_ms=1000 * _update_s(shape, chip, rate, uses_muon),
