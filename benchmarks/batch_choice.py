@@ -7,8 +7,6 @@ choice is right if its updates take at most 5 % longer than the shortest.
 """
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batch_probe import sizes_to_try
-from time_model import make_tokens, quick_of
+from time_model import make_tokens, quick_of, trained, update_times
 
 TOLERANCE = 0.05
 ROUND_S = 4.0  # of updates, about
@@ -28,36 +26,24 @@ MODELS = {
 }
 
 
-def train(folder: Path, model: str, **settings: object) -> Path:
-    """A short run with these settings; its folder."""
-    out = Path(tempfile.mkdtemp(dir=folder)) / "out"
-    every = {"recipe": "none", "dataset": folder / "tokens", "out_dir": out, "compile": False}
-    every |= {"eval_iters": 1, "eval_interval": 10**6, "checkpoint_interval": 10**6}
-    every |= {"log_interval": 10**6, "dropout": 0.0}
-    every["optimizer"] = "adamw" if MODELS[model].get("model") == "gpt2" else "muon"
-    flags = [f"--{key}={value}" for key, value in (every | MODELS[model] | settings).items()]
-    subprocess.run(
-        [sys.executable, "-m", "stepglass", "train", *flags], check=True, capture_output=True
-    )
-    return out
+def settings_of(folder: Path, model: str) -> dict[str, object]:
+    optimizer = "adamw" if MODELS[model].get("model") == "gpt2" else "muon"
+    return {"dataset": folder / "tokens", "optimizer": optimizer, **MODELS[model]}
 
 
 def chosen_batch(folder: Path, model: str) -> int:
     """`auto` keeps the number of sequences: those of the default batch, times the steps."""
     steps = ROWS // TrainConfig().batch_size
-    out = train(folder, model, batch_size="auto", gradient_accumulation_steps=steps, max_iters=2)
-    cfg = json.loads((out / "config.json").read_text())
+    auto = {"batch_size": "auto", "gradient_accumulation_steps": steps, "max_iters": 2}
+    cfg = trained(folder, settings_of(folder, model) | auto)[0]["config"]
     assert cfg["batch_size"] * cfg["gradient_accumulation_steps"] == ROWS
     return int(cfg["batch_size"])
 
 
 def times_of(folder: Path, model: str, batch_size: int, iters: int) -> list[float]:
     steps = ROWS // batch_size
-    out = train(
-        folder, model, batch_size=batch_size, gradient_accumulation_steps=steps, max_iters=iters
-    )
-    records = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
-    return [record["wall_ms"] for record in records if record["kind"] == "iter"][2:-1]
+    given = {"batch_size": batch_size, "gradient_accumulation_steps": steps, "max_iters": iters}
+    return update_times(trained(folder, settings_of(folder, model) | given))
 
 
 def main() -> int:

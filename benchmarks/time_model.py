@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,24 +84,32 @@ def make_tokens(folder: Path, vocab_size: int) -> None:
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": vocab_size}))
 
 
+def trained(folder: Path, settings: dict[str, object]) -> list[dict[str, Any]]:
+    """The run log of a short run on a CPU that does nothing but updates."""
+    out = Path(tempfile.mkdtemp(dir=folder)) / "out"
+    quiet = {"recipe": "none", "out_dir": out, "compile": False, "dropout": 0.0, "eval_iters": 1}
+    quiet |= dict.fromkeys(("eval_interval", "log_interval", "checkpoint_interval"), 10**6)
+    flags = [f"--{key}={value}" for key, value in (quiet | settings).items()]
+    subprocess.run(
+        [sys.executable, "-m", "stepglass", "train", *flags], check=True, capture_output=True
+    )
+    return [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+
+
+def update_times(records: list[dict[str, Any]]) -> list[float]:
+    """In milliseconds. The first updates find cold caches; the last one precedes an evaluation."""
+    return [record["wall_ms"] for record in records if record["kind"] == "iter"][2:-1]
+
+
 def train(size: Size, folder: Path, iters: int) -> tuple[list[float], float]:
     """The times of updates in milliseconds, and the peak that the run has measured."""
     data = folder / f"tokens{size.vocab_size}"
     make_tokens(data, size.vocab_size)
-    out = Path(tempfile.mkdtemp(dir=folder)) / "out"
     settings = {key: value for key, value in size._asdict().items() if key != "vocab_size"}
-    settings |= {"optimizer": size.config().optimizer, "dataset": data, "out_dir": out}
-    settings |= {"recipe": "none", "gradient_accumulation_steps": 1, "compile": False}
-    settings |= {"max_iters": iters, "eval_iters": 1, "eval_interval": 10**6, "dropout": 0.0}
-    settings |= {"log_interval": 10**6, "checkpoint_interval": 10**6}
-    flags = [f"--{key}={value}" for key, value in settings.items()]
-    subprocess.run(
-        [sys.executable, "-m", "stepglass", "train", *flags], check=True, capture_output=True
-    )
-    records = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
-    # The first updates find cold caches, and the last one is followed by the evaluation.
-    times = [record["wall_ms"] for record in records if record["kind"] == "iter"][2:-1]
-    return times, records[0]["peak_flops"]
+    settings |= {"optimizer": size.config().optimizer, "dataset": data}
+    settings |= {"gradient_accumulation_steps": 1, "max_iters": iters}
+    records = trained(folder, settings)
+    return update_times(records), records[0]["peak_flops"]
 
 
 def quick_of(times: list[float]) -> float:

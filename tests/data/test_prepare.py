@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from helpers import TEXT, prepare_tiny, write_tokens
 from stepglass.cli import main
-from stepglass.data import archives, dataset, prepare, sources, tokenizer
+from stepglass.data import archives, dataset, prepare, sources, text_pieces, tokenizer
 from stepglass.errors import DataError
 
 
@@ -87,7 +87,7 @@ def test_a_text_is_tokenized_alike_in_one_piece_and_in_many(monkeypatch):
     Path("t.txt").write_text(text)
     main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=one"])
     monkeypatch.setattr(sources, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(tokenizer, "PIECE_CHARS", 64)
+    monkeypatch.setattr(text_pieces, "PIECE_CHARS", 64)
     main(["prepare", "t.txt", "--tokenizer=gpt2", "--name=many"])
     assert Path("data/one/train.bin").read_bytes() == Path("data/many/train.bin").read_bytes()
     assert Path("data/one/val.bin").read_bytes() == Path("data/many/val.bin").read_bytes()

@@ -21,7 +21,7 @@ from exchange import (
 )
 from helpers import prepare_tiny
 from stepglass.cli import main
-from stepglass.data import library_tokenizer, tokenizer
+from stepglass.data import library_tokenizer, text_pieces, tokenizer
 from stepglass.data.library_tokenizer import LibraryTokenizer
 from stepglass.foreign.confined_reader import read_gguf
 from stepglass.foreign.pieces_tokenizer import pieces_tokenizer
@@ -208,7 +208,7 @@ TEXT = "It's 1969, and we'll see 12345 stars!\n\n  Don't  go… naïve\tcafé �
 
 @pytest.mark.parametrize("split", library_tokenizer.WORD_SPLITS)
 def test_pieces_of_a_long_text_have_the_tokens_of_the_whole(split, monkeypatch):
-    monkeypatch.setattr(library_tokenizer, "PIECE_CHARS", 7)
+    monkeypatch.setattr(text_pieces, "PIECE_CHARS", 7)
     codec = LibraryTokenizer(byte_tokenizer(split))
     draw = random.Random(2)
     words = [*TEXT.split(" "), "\n", "  ", "!\n", "\t ", "..."]

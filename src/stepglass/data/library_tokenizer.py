@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-PIECE_CHARS = 1 << 16  # small enough to use every core and little memory
+from stepglass.data import text_pieces
 
 _BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -94,15 +94,9 @@ class LibraryTokenizer:
 
 
 def word_pieces(text: str) -> Iterator[str]:
-    """Cut a text into pieces that have the same tokens as the whole: at a space after a letter, at
-    which every way to split text into words begins a new one."""
-    start = 0
-    while start < len(text):
-        end = min(start + PIECE_CHARS, len(text))
-        while end < len(text) and not is_word_end(text, end):
-            end += 1
-        yield text[start:end]
-        start = end
+    """Cut a text at a space after a letter, at which every way to split text into words begins a
+    new one."""
+    return text_pieces.cut_text(text, is_word_end)
 
 
 def is_word_end(text: str, cut: int) -> bool:
@@ -111,7 +105,7 @@ def is_word_end(text: str, cut: int) -> bool:
 
 def last_word_end(text: str) -> int:
     """The last place to cut a text that may continue later, or 0 if there is none."""
-    return next((cut for cut in range(len(text) - 1, 0, -1) if is_word_end(text, cut)), 0)
+    return text_pieces.last_cut(text, is_word_end)
 
 
 def optional_text(value: object) -> str | None:

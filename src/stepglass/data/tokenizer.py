@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from stepglass import json_files
-from stepglass.data import archives
+from stepglass.data import archives, text_pieces
 from stepglass.data.library_tokenizer import LibraryTokenizer
 from stepglass.errors import ConfigError, DataError, os_reason
 from stepglass.units import shown
@@ -34,7 +34,6 @@ LONG_WORD = re.compile(
         for kind in (r"[^\W\d_]", r"\d", r"\s", r"(?:[^\w\s]|_)")
     )
 )
-PIECE_CHARS = 1 << 16  # small enough to use every core and little memory
 
 Kind = Literal["bpe", "gpt2"]
 
@@ -204,15 +203,9 @@ class BpeTokenizer:
         return with_template(found, self.chat_template)
 
 
-def safe_pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
+def safe_pieces(text: str, size: int | None = None) -> Iterator[str]:
     """Cut a text at places where BPE also splits it, so that the ids do not change."""
-    start = 0
-    while start < len(text):
-        end = min(start + size, len(text))
-        while end < len(text) and not is_safe_cut(text, end):
-            end += 1
-        yield text[start:end]
-        start = end
+    return text_pieces.cut_text(text, is_safe_cut, size)
 
 
 def is_safe_cut(text: str, cut: int) -> bool:
@@ -223,7 +216,7 @@ def is_safe_cut(text: str, cut: int) -> bool:
 
 def last_safe_cut(text: str) -> int:
     """The last place to cut a text that may continue later, or 0 if there is none."""
-    return next((cut for cut in range(len(text) - 1, 0, -1) if is_safe_cut(text, cut)), 0)
+    return text_pieces.last_cut(text, is_safe_cut)
 
 
 def train_bpe(texts: Iterator[str], vocab_size: int) -> BpeTokenizer:

@@ -324,7 +324,7 @@ rule-pace-setter-title = { $variant ->
   }
 rule-pace-setter-text = { $variant ->
     [python] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé et attendait que Python lance des kernels. Un batch_size plus grand ou compile=True lui donne plus de travail par lancement.
-    [data] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé, et il a passé plus de 5 % de son pas à attendre des batchs. Gardez les données sur un disque local ou en mémoire.
+    [data] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé, et il a passé plus de 5 % de son step à attendre des batchs. Gardez les données sur un disque local ou en mémoire.
    *[gpu] À la fin de { $behind_share } des mises à jour, du travail attendait encore le GPU : ni Python ni les données ne le freinent.
   }
 
@@ -809,7 +809,7 @@ page-ranks-compute = calcul
 page-ranks-communication = communication
 page-ranks-waiting = attente du plus lent
 page-ranks-eval = évaluation
-page-ranks-about = Temps d'une mise à jour. Le processus le plus lent calcule { $imbalance } fois plus longtemps que la moyenne. La communication est l'attente du processus prêt en dernier.
+page-ranks-about = Temps d'une mise à jour. Le temps de calcul du processus le plus lent est { $imbalance } fois la moyenne. La communication est l'attente du processus qui finit en dernier.
 page-ranks-some = Sur { $count } processus, les { $shown } plus lents sont affichés.
 page-settings = Réglages et machine
 page-config = Réglages
