@@ -187,6 +187,7 @@ def begin(t: Training, argv: list[str], resumed: Found | None) -> None:
         run.log.write(start_record(run, t.iterations.peak, argv, rehearsal.does_compile))
         if this_rank().restarts:
             run.event(RestartEvent(restarts=this_rank().restarts))
+            run.log.flush()  # whatever ended the last start may end this one just as soon
         with undisturbed(run):
             warm_up(run, t.evals.windows, rehearsal)
     if resumed is not None:
