@@ -620,6 +620,15 @@ def test_memory_that_runs_out_with_one_sequence_asks_for_a_shorter_one(monkeypat
     )
 
 
+def test_the_smaller_batch_to_try_keeps_the_sequences_of_an_update(monkeypatch, capsys):
+    def no_memory(*args):
+        raise MemoryError
+
+    change_losses(monkeypatch, no_memory)
+    assert train_tiny(batch_size=9, gradient_accumulation_steps=2) == 2
+    assert "try --batch_size=3 --gradient_accumulation_steps=6" in capsys.readouterr().err
+
+
 def test_memory_that_runs_out_while_the_model_is_built_is_one_line(monkeypatch, capsys):
     def no_memory(*args):
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")

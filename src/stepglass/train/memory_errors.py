@@ -9,6 +9,7 @@ from stepglass.errors import DeviceError
 from stepglass.hardware.device import Device
 from stepglass.measure.console_lines import no_memory_text
 from stepglass.measure.event_details import OutOfMemoryEvent
+from stepglass.measure.memory_model import same_rows
 from stepglass.settings.train import TrainConfig
 from stepglass.train.run import Run
 
@@ -37,10 +38,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 def memory_error(device: Device, cfg: TrainConfig, when: str) -> DeviceError:
     """The out-of-memory error for the user, with smaller settings to try."""
     if cfg.batch_size > 1:
-        less = (
-            f"--batch_size={cfg.batch_size // 2} "
-            f"--gradient_accumulation_steps={cfg.gradient_accumulation_steps * 2}"
-        )
+        rows = cfg.batch_size * cfg.gradient_accumulation_steps
+        batch_size, steps = same_rows(rows, cfg.batch_size // 2)
+        less = f"--batch_size={batch_size} --gradient_accumulation_steps={steps}"
     else:
         less = f"--block_size={max(1, cfg.block_size // 2)}, or lower --n_layer or --n_embd"
     sizes = f"batch_size={cfg.batch_size} and block_size={cfg.block_size}"
