@@ -15,7 +15,7 @@ from stepglass.explain.log_source import opened
 from stepglass.explain.study import Part, study
 from stepglass.logs import detect
 from stepglass.measure.shapes import Shape, shape_of
-from stepglass.settings.command_line import CommandLine, read_recipe, resolve
+from stepglass.settings.command_line import CommandLine, read_recipe, recipe_by_device, resolve
 from stepglass.settings.nanogpt_defaults import NANOGPT
 from stepglass.settings.schema import Given
 from stepglass.settings.train import MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
@@ -76,9 +76,7 @@ def from_settings(command: CommandLine, target: Target, words: list[str]) -> Sub
     """What a recipe, config files and flags describe."""
     recipe = command.value("recipe")
     if command.wants_recipe_by_device():
-        is_gpt2 = command.value("model") == "gpt2"
-        recipe = ("quick_gpt2" if is_gpt2 else "quick") if target.kind == "cpu" else None
-        recipe = recipe or "shakespeare_char"
+        recipe = recipe_by_device(target.kind, command.value("model"))
     recipe = "none" if recipe == "auto" else recipe
     cfg = resolve(command, recipe, _no_run)
     typed = tuple(words) if command.is_given("recipe") else (f"--recipe={recipe}", *words)

@@ -120,8 +120,8 @@ def _of_any_device(command: CommandLine) -> TrainConfig:
     recipe = command.value("recipe")
     recipes = [recipe]
     if command.wants_recipe_by_device():
-        recipes = ["quick_gpt2" if command.value("model") == "gpt2" else "quick"]
-        recipes.append("shakespeare_char")
+        model = command.value("model")
+        recipes = [command_line.recipe_by_device(kind, model) for kind in ("cpu", "cuda")]
     elif recipe == "auto":
         recipes = ["none"]
     errors = []
