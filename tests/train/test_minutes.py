@@ -8,17 +8,11 @@ import pytest
 
 from helpers import TINY, prepare_tiny, records
 from stepglass.cli import main
-from stepglass.settings import fit_to_data, fit_to_time
+from stepglass.settings import fit_to_data
 from stepglass.settings.command_line import read_command_line, resolve
-from stepglass.settings.fit_to_time import (
-    RUNGS,
-    TimeAndSpeed,
-    budget_flops,
-    model_for_time,
-    rung_for,
-)
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
-from stepglass.train import by_the_clock
+from stepglass.train import by_the_clock, fit_to_time
+from stepglass.train.fit_to_time import RUNGS, TimeAndData, model_for_time, rung_for
 from stepglass.train.time_budget import TimeBudget
 
 ALL = frozenset(TRAIN_SETTINGS.names())
@@ -71,19 +65,42 @@ def test_a_budget_that_is_used_up_by_the_start_is_over():
 # -- the model ----------------------------------------------------------------------------------
 
 
+def a_minute(**other) -> TimeAndData:
+    """Of a small CPU, on a megabyte of text as characters."""
+    known = {"seconds": 60, "peak_flops": 1e11, "device_type": "cpu"}
+    known |= {"vocab_size": 65, "train_tokens": 10**6, "val_tokens": 10**5}
+    return TimeAndData(**(known | other))
+
+
 def test_more_time_and_a_faster_machine_get_a_larger_model():
-    sizes = [rung_for(rung.from_flops).n_embd for rung in RUNGS]
+    sizes = [
+        RUNGS.index(rung_for(TrainConfig(), a_minute(seconds=10.0**power, train_tokens=10**9)))
+        for power in range(9)
+    ]
     assert sizes == sorted(sizes)
-    slow = TimeAndSpeed(60, 1e11, "cpu")
-    assert budget_flops(TimeAndSpeed(120, 1e11, "cpu")) == 2 * budget_flops(slow)
-    assert budget_flops(TimeAndSpeed(60, 3e11, "cpu")) == pytest.approx(3 * budget_flops(slow))
+    assert (sizes[0], sizes[-1]) == (0, len(RUNGS) - 1)
+    assert a_minute(seconds=120).flops == 2 * a_minute().flops
+    assert a_minute(peak_flops=3e11).flops == pytest.approx(3 * a_minute().flops)
 
 
 def test_an_unknown_speed_is_assumed_to_be_that_of_a_small_machine():
-    assert budget_flops(TimeAndSpeed(60, None, "cpu")) < budget_flops(
-        TimeAndSpeed(60, None, "cuda")
+    unknown = a_minute(peak_flops=None)
+    assert unknown.flops == a_minute().flops
+    assert unknown.flops < a_minute(peak_flops=None, device_type="cuda").flops
+
+
+def test_a_large_vocabulary_gets_a_smaller_model_for_its_head_takes_time():
+    few, many = (
+        rung_for(TrainConfig(), a_minute(seconds=1200, vocab_size=size)) for size in (65, 50_257)
     )
-    assert model_for_time(TrainConfig(), TimeAndSpeed(600, None, "cpu"), ALL)["n_embd"] < 512
+    assert many.n_embd < few.n_embd
+
+
+def test_small_data_gets_a_smaller_model_and_a_context_that_it_has_room_for():
+    all_day = {"seconds": 86_400}
+    assert rung_for(TrainConfig(), a_minute(**all_day, train_tokens=45_000)).n_embd == 128
+    small = rung_for(TrainConfig(), a_minute(**all_day, train_tokens=1800, val_tokens=200))
+    assert small == RUNGS[0]
 
 
 @pytest.mark.parametrize("rung", RUNGS)
@@ -94,7 +111,7 @@ def test_every_size_is_a_model_that_can_be_built(rung):
 
 
 def test_a_part_of_the_shape_that_was_given_keeps_the_rest_of_it():
-    facts = TimeAndSpeed(600, 1e11, "cpu")
+    facts = a_minute(seconds=600)
     changed = model_for_time(TrainConfig(n_layer=5), facts, ALL - {"n_layer"})
     assert not {"n_layer", "n_embd", "n_head", "n_inner"} & set(changed)
     assert "batch_size" in changed

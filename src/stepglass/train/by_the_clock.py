@@ -18,8 +18,9 @@ from stepglass.hardware.device import Device
 from stepglass.hardware.peak import Peak
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.shapes import shape_of
-from stepglass.settings import fit_to_data, fit_to_time
+from stepglass.settings import fit_to_data
 from stepglass.settings.train import TrainConfig
+from stepglass.train import fit_to_time
 from stepglass.train.console import Console
 from stepglass.train.time_budget import END_MS, TimeBudget
 from stepglass.train.training import Training
@@ -52,16 +53,22 @@ def sized_for_time(
             f"{LEAST_MINUTES}"
         )
     seconds = left_ms * (1 - cfg.eval_budget) / 1000
-    facts = fit_to_time.TimeAndSpeed(seconds, peak.flops_per_s, device.type)
+    facts = fit_to_time.TimeAndData(
+        seconds=seconds,
+        peak_flops=peak.flops_per_s,
+        device_type=device.type,
+        vocab_size=data.vocab_size,
+        train_tokens=len(data.train),
+        val_tokens=len(data.val),
+    )
     changes = fit_to_time.model_for_time(cfg, facts, free)
     if changes:
-        flops = fit_to_time.budget_flops(facts)
         chosen = ", ".join(f"{key}={value}" for key, value in changes.items())
-        fit = f"about {units.compact(flops)}FLOP fit into the time"
+        fit = f"about {units.compact(facts.flops)}FLOP fit into the time"
         console.say(f"minutes: {cfg.minutes:g}: {fit}: {chosen}")
         cfg = replace(cfg, **changes)
     flops_per_iter = shape_of(cfg, data.vocab_size).flops_per_token() * cfg.tokens_per_iter
-    iters = max(1, int(fit_to_time.budget_flops(facts) / flops_per_iter))
+    iters = max(1, int(facts.flops / flops_per_iter))
     return replace(cfg, max_iters=min(iters, most_iters(cfg, len(data.train))))
 
 
