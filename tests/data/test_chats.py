@@ -135,7 +135,7 @@ GOOD = f'{{"messages": [{USER}, {{"role": "assistant", "content": "b"}}]}}\n'
         (GOOD.replace('"a"', "[" * 900 + "]" * 900), "expected text as content, found [[["),
         (GOOD.replace('"b"', "null"), "message 2: expected text as content, found None"),
         (GOOD + '{"messages": "x"}', 'c.jsonl line 2: expected {"messages": [...]}'),
-        (GOOD + GOOD[:40], "c.jsonl line 2: expected a JSON object, found '{\"messages\":"),
+        (GOOD + GOOD[:40], 'c.jsonl line 2: expected a JSON object, found \'{"messages":'),
         (GOOD.encode().replace(b'"a"', b'"\xed\xa0\x80"'), "c.jsonl byte 43: expected UTF-8"),
         (GOOD + GOOD.replace("user", "\\ud800"), "expected the role system or user or assistant"),
         (f'{{"messages": [{", ".join([USER] * 1001)}]}}', "at most 1,000 messages"),
