@@ -9,7 +9,7 @@ TEST_PROCESSES ?= 5
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test test-long browser terminal test-gpt2 torture torture-ranks two-machines fuzz gpu-proof lint types check bench format clean
+.PHONY: train test test-long browser terminal test-gpt2 torture torture-ranks two-machines fuzz gpu-proof llama-cpp lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -73,6 +73,16 @@ $(CUDA_VENV)/.installed: constraints.txt | $(BIN)/python
 	$(BIN)/python -m venv $(CUDA_VENV)
 	$(CUDA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'torch===$(shell sed -n 's/^torch==//p' constraints.txt)' numpy safetensors setuptools
+	@touch $@
+
+## llama.cpp writes the same text as we do from our GGUF files; its package is put beside the environment, not into it
+LLAMA_CPP := 2026.10.11549
+llama-cpp: $(VENV)/.installed-dev $(VENV)/xllamacpp-$(LLAMA_CPP)/.installed
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:$(VENV)/xllamacpp-$(LLAMA_CPP) $(BIN)/python tests/llama_cpp.py
+
+$(VENV)/xllamacpp-$(LLAMA_CPP)/.installed: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target=$(VENV)/xllamacpp-$(LLAMA_CPP) xllamacpp==$(LLAMA_CPP)
 	@touch $@
 
 lint: $(VENV)/.installed-dev

@@ -9,7 +9,7 @@ import tokenizers
 
 from chats import BLOCK, prepare_chats, write_chats
 from stepglass.cli import main
-from stepglass.data import dataset, tokenizer
+from stepglass.data import dataset, sources, tokenizer
 from stepglass.data.chat_template import parts_of
 from stepglass.data.library_tokenizer import LibraryTokenizer
 from stepglass.data.marked_text import encode_text
@@ -131,12 +131,70 @@ GOOD = f'{{"messages": [{USER}, {{"role": "assistant", "content": "b"}}]}}\n'
         (GOOD + "\0\0", "expected text, found a NUL byte"),
         (b"\xff\xfe" + GOOD.encode(), "expected UTF-8 text, found byte 0xff"),
         ("[" * 100_000 + "\n", "c.jsonl line 1: expected a JSON object"),
+        (GOOD.replace('"a"', "[" * 10_000 + "]" * 10_000), "line 1: expected a JSON object"),
+        (GOOD.replace('"a"', "[" * 900 + "]" * 900), "expected text as content, found [[["),
+        (GOOD.replace('"b"', "null"), "message 2: expected text as content, found None"),
+        (GOOD + '{"messages": "x"}', 'c.jsonl line 2: expected {"messages": [...]}'),
+        (GOOD + GOOD[:40], 'c.jsonl line 2: expected a JSON object, found \'{"messages":'),
+        (GOOD.encode().replace(b'"a"', b'"\xed\xa0\x80"'), "c.jsonl byte 43: expected UTF-8"),
+        (GOOD + GOOD.replace("user", "\\ud800"), "expected the role system or user or assistant"),
+        (f'{{"messages": [{", ".join([USER] * 1001)}]}}', "at most 1,000 messages"),
+        (GOOD * 9 + GOOD.replace('"a"', f'"{"a" * 5_000_000}"'), "c.jsonl line 10: the chat temp"),
     ],
+    ids=lambda value: str(value)[:60],
 )
 def test_what_is_no_conversation_is_one_line_and_leaves_nothing(content, said, capsys):
     data = content if isinstance(content, bytes) else content.encode()
     Path("c.jsonl").write_bytes(data)
     assert main(["prepare", "c.jsonl"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not Path("data").exists()
+
+
+def test_of_a_line_of_100_megabytes_only_the_beginning_is_read(monkeypatch, capsys):
+    """A good conversation, if it were shorter."""
+    with open("c.jsonl", "w") as file:
+        before, after = GOOD.split('"a"')
+        file.write(GOOD + before + '"')
+        for _ in range(100):
+            file.write("a" * 1_000_000)
+        file.write('"' + after)
+    num_read = 0
+    real = sources.read_text
+
+    def counted(*args):
+        nonlocal num_read
+        for piece in real(*args):
+            num_read += len(piece)
+            yield piece
+
+    monkeypatch.setattr(sources, "read_text", counted)
+    assert main(["prepare", "c.jsonl"]) == 2
+    error = capsys.readouterr().err
+    assert "c.jsonl line 2: expected a conversation of at most 16,777,216 characters" in error
+    assert error.count("\n") == 1
+    assert num_read < 30_000_000
+    assert not Path("data").exists()
+
+
+@pytest.mark.parametrize(
+    ("codec", "said"),
+    [
+        (imported("{% for m in"), "c.jsonl line 1: the model's chat template cannot be used"),
+        (imported("{{ messages[99].content }}"), "the model's chat template cannot be used"),
+        (imported("{% for i in range(10**9) %}{% endfor %}"), "Range too big"),
+        (imported("{{ raise_exception('no') }}"), "refuses this conversation: no"),
+        (tokenizer.CharTokenizer({"a": 0, "b": 1}), "it has never seen '\\n', '<', '>', 'd'"),
+        (tokenizer.WordTokenizer({"aa": 0, "b": 1}), "a table of words has no room"),
+    ],
+)
+def test_a_template_that_a_model_cannot_use_is_one_line_and_leaves_nothing(codec, said, capsys):
+    Path("model").mkdir()
+    Path("model/tokenizer.json").write_text(json.dumps(codec.to_json()))
+    Path("c.jsonl").write_text(GOOD * 4)
+    assert main(["prepare", "c.jsonl", "--tokenizer=model"]) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

@@ -106,6 +106,27 @@ def test_nanogpt_reads_the_checkpoint_as_it_does_its_own():
     assert all(adamw.state[p]["exp_avg"].shape == p.shape for p in own)
 
 
+@pytest.mark.parametrize(
+    ("codec", "shows_wrong_text"),
+    [(CHARS, False), (tokenizer.WordTokenizer({"ab": 0, "cd": 39}), True)],
+)
+def test_tokens_that_nanogpt_does_not_have_are_remarked_on(codec, shows_wrong_text, capsys):
+    make_run(SHAPES["gpt2"], tokenizer=codec.to_json())
+    assert main(["export", "out", "--to=nanogpt"]) == 0
+    assert ("its sample.py shows wrong text" in capsys.readouterr().out) is shows_wrong_text
+    assert Path("out-nanogpt/ckpt.pt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("template", "command"),
+    [(None, 'llama-completion -m out.gguf -no-cnv -p "..."'), ("x", "llama-cli -m out.gguf")],
+)
+def test_what_to_type_for_llama_cpp_depends_on_whether_the_model_answers(template, command, capsys):
+    make_run(SHAPES["llama"], tokenizer={**CHARS.to_json(), "chat_template": template})
+    assert main(["export", "out", "--to=gguf"]) == 0
+    assert f"use it: {command}\n" in capsys.readouterr().out
+
+
 def strings(alphabet: str, count: int) -> list[str]:
     draw = random.Random(11)
     return ["".join(draw.choices(alphabet, k=draw.randrange(24))) for _ in range(count)]

@@ -19,12 +19,13 @@ from typing import Any, TypedDict
 
 from stepglass.data import tokenizer
 from stepglass.data.library_tokenizer import LibraryTokenizer
-from stepglass.data.tokenizer import Tokenizer
+from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import DataError
 from stepglass.units import one_line
 
 ROLES = ("system", "user", "assistant")
 END_OF_ANSWER = "<|end|>"  # where the tokenizer has no end of text
+MARKS = "".join(f"<|{role}|>\n" for role in ROLES) + END_OF_ANSWER  # of the plain template
 LONGEST = 1 << 22  # characters that a template may write
 
 
@@ -50,9 +51,17 @@ def plain_template(end: str) -> str:
 
 
 def with_chat_template(codec: Tokenizer) -> Tokenizer:
-    """The tokenizer, with the plain template if it has none of its own."""
+    """The tokenizer, with the plain template if it has none of its own. Raises DataError if it
+    cannot write that."""
     if getattr(codec, "chat_template", None):
         return codec
+    if isinstance(codec, CharTokenizer):
+        missing = sorted(set(MARKS) - codec.to_json()["chars"].keys())
+        if missing:
+            raise DataError(
+                "the model has no chat template, and cannot write the plain one: it has never seen "
+                f"{', '.join(map(repr, missing[:8]))}; prepare with --tokenizer=bpe"
+            )
     end = tokenizer.END_OF_TEXT if codec.end_of_text is not None else END_OF_ANSWER
     if isinstance(codec, LibraryTokenizer):
         end = str(codec.to_json().get("end_of_text") or END_OF_ANSWER)

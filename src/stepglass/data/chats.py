@@ -12,7 +12,7 @@ from typing import Any
 
 from stepglass import json_files
 from stepglass.data import sources, tokenizer
-from stepglass.data.chat_template import END_OF_ANSWER, ROLES, Message, parts_of
+from stepglass.data.chat_template import MARKS, ROLES, Message, parts_of
 from stepglass.data.source_text import Progress, Scan
 from stepglass.data.sources import Source
 from stepglass.data.token_writer import TokenWriter
@@ -21,8 +21,8 @@ from stepglass.units import one_line, shown
 
 ENDING = ".jsonl"
 LONGEST_LINE = 1 << 24  # characters
+MOST_MESSAGES = 1000  # the template writes all that was said before each answer again
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can have it, UTF-8 cannot
-MARKS = "".join(f"<|{role}|>\n" for role in ROLES) + END_OF_ANSWER
 
 
 def is_chat(words: list[str]) -> bool:
@@ -137,6 +137,11 @@ def messages_in(line: str, place: str) -> list[Message]:
         raise DataError(
             f'{place}: expected {{"messages": [...]}}, found {shown(found)}; to train on the lines '
             "as they are, name the file .txt"
+        )
+    if len(messages) > MOST_MESSAGES:
+        raise DataError(
+            f"{place}: expected at most {MOST_MESSAGES:,} messages in a conversation, found "
+            f"{len(messages):,}; split it"
         )
     checked = [_message(one, f"{place} message {number}") for number, one in enumerate(messages, 1)]
     if not any(message["role"] == "assistant" for message in checked):

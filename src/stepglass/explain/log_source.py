@@ -13,6 +13,10 @@ from stepglass.measure import devices
 LOGS_IN_A_FOLDER = ("run.jsonl", "trainer_state.json", "metrics.jsonl", "metrics.csv", "main.log")
 
 
+class NoLogYet(LogError):
+    """The folder has an imported model that was not trained here yet."""
+
+
 def checked_device(name: str) -> str | None:
     """The whole name of the device that a person means, or None for the one in the log."""
     return devices.device_named(name).name if name else None
@@ -47,6 +51,11 @@ def log_in(path: Path) -> Path:
     saved = sorted(path.glob("checkpoint-*/trainer_state.json"), key=lambda p: p.stat().st_mtime)
     if saved:
         return saved[-1]
+    from stepglass.run_dir.imported_model import imported_model  # noqa: PLC0415 - seldom needed
+
+    imported = imported_model(path)
+    if imported is not None:
+        raise NoLogYet(imported.why_no_log())
     raise LogError(
         f"{path}: no log in this folder; expected one of {', '.join(LOGS_IN_A_FOLDER)}, or the "
         f"name of a log file"

@@ -14,6 +14,7 @@ from stepglass.errors import ConfigError, os_reason
 from stepglass.export.gguf_writer import require_package, write_gguf
 from stepglass.export.hf_writer import write_hf
 from stepglass.export.nanogpt_writer import write_nanogpt
+from stepglass.sample.chat import has_template
 from stepglass.sample.load import Sampler, load_run
 
 
@@ -54,6 +55,8 @@ def _how_to_use(out: Path, to: str, loaded: Sampler) -> Iterator[str]:
     if to == "hf":
         yield f'use it: transformers.pipeline("text-generation", model="{out}")'
     elif to == "gguf":
-        yield f"use it: llama-cli -m {out}"
+        # llama-cli is for conversations, and its newer versions ignore -no-cnv.
+        plain = f'llama-completion -m {out} -no-cnv -p "..."'
+        yield f"use it: {f'llama-cli -m {out}' if has_template(loaded.tokenizer) else plain}"
     else:
         yield f"use it in nanoGPT's folder: python sample.py --out_dir={out.resolve()}"

@@ -7,6 +7,7 @@ from stepglass import units
 from stepglass.measure import run_log
 from stepglass.measure.ledger import shown_phase
 from stepglass.run_dir import listing
+from stepglass.run_dir.imported_model import imported_model
 from stepglass.run_dir.run_facts import RunFacts, run_facts
 from stepglass.sample.load import Sampler
 from stepglass.settings.train import TRAIN_SETTINGS
@@ -30,7 +31,7 @@ def model_card(loaded: Sampler, run_dir: Path) -> str:
         "",
         f"A language model of {units.compact(shape.num_params())} parameters ({shape.n_layer} "
         f"layers, {shape.n_head} heads, width {shape.n_embd}, context {shape.block_size} tokens, "
-        f"vocabulary {shape.vocab_size}), trained with Stepglass.",
+        f"vocabulary {shape.vocab_size}), {_origin(run_dir)}.",
         "",
         *_table("How well it does", _results(facts)),
         *_table("How it was trained", _recipe(facts)),
@@ -48,6 +49,13 @@ def model_card(loaded: Sampler, run_dir: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _origin(run_dir: Path) -> str:
+    imported = imported_model(run_dir)
+    if imported is None:
+        return "trained with Stepglass"
+    return f"from {_cell(imported.source)}, written by Stepglass, which has not trained it"
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> list[str]:

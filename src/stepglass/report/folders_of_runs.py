@@ -4,15 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stepglass.errors import LogError
-from stepglass.explain.log_source import log_in
+from stepglass.explain.log_source import NoLogYet, log_in
 from stepglass.run_dir import earlier, listing
-from stepglass.run_dir.run_facts import RunFacts, run_facts, sorted_runs
+from stepglass.run_dir.run_facts import IMPORTED, RunFacts, run_facts, sorted_runs
 
 
 def runs_of(target: str, most: int, say: Callable[[str], None]) -> list[str]:
     """The target itself if it is a log or has one, else the runs in it: at most `most`, and then
-    those with the lowest validation loss. Runs that were moved aside, and runs without an
-    iteration, are left out."""
+    those with the lowest validation loss. Runs that were moved aside, runs without an iteration,
+    and models that were only imported are left out."""
     folder = Path(target)
     if target == "-" or not folder.is_dir():
         return [target]
@@ -21,14 +21,20 @@ def runs_of(target: str, most: int, say: Callable[[str], None]) -> list[str]:
         return [target]
     except LogError as error:
         paths = list(listing.run_dirs_below(folder))
+        if isinstance(error, NoLogYet) and paths == [folder]:
+            raise
         aside = set(earlier.earlier_paths(paths))
         runs = [run_facts(path) for path in paths if path not in aside]
         if not runs:
             raise LogError(f"{error}, or a folder of runs") from None
-    drawn = [run for run in runs if run.iterations]
+    drawn = []
     for run in runs:
-        if not run.iterations:
+        if run.state == IMPORTED:
+            say(f"note: {run.path}: left out: an imported model, not trained here yet")
+        elif not run.iterations:
             say(f"note: {run.path}: left out: its log has no iteration")
+        else:
+            drawn.append(run)
     if not drawn:
         raise LogError(f"{folder}: none of the {len(runs)} runs in it has an iteration to show")
     if len(drawn) > most:

@@ -18,6 +18,7 @@ from stepglass.measure.records import (
     RunRecord,
     record_from,
 )
+from stepglass.run_dir.imported_model import imported_model
 
 COUNTED = (IterRecord, EvalRecord, CheckpointRecord)  # records with numbers for an iteration
 
@@ -27,6 +28,9 @@ def to_tensorboard(source: Path, out: Path) -> int:
     many numbers were written.
     """
     path = source / "run.jsonl" if source.is_dir() else source
+    imported = imported_model(source)
+    if imported is not None:
+        raise LogError(imported.why_no_log())
     PACKAGE.load()
     try:
         found = [record_from(record) for record in run_log.history(path)]

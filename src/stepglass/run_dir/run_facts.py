@@ -4,22 +4,21 @@ Everything is read from small files and both ends of the log, so that a folder w
 is listed in a moment. Any file may be missing, damaged or hostile; what it would say is unknown.
 """
 
-import os
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stepglass import json_files
 from stepglass.errors import CheckpointError
 from stepglass.measure import bits_per_byte, run_log
-from stepglass.measure.shapes import shape_from_record
 from stepglass.run_dir import checkpoints, listing, lock
+from stepglass.run_dir.imported_model import ImportedModel, imported_model
 from stepglass.settings.train import TRAIN_SETTINGS
 from stepglass.units import finite
 
 NOT_COMPARED = ("out_dir", "dataset", "init_from", "eval_only", "watch")
+IMPORTED = "imported"  # a state that no end record has
 MOST = 2**53  # no number of iterations or parameters is larger
 
 
@@ -68,8 +67,8 @@ def run_facts(path: Path) -> RunFacts:
     owner = lock.owner_of(path)
     settings = listing.settings_in(path) or _dict(start.get("config"))
     best = None
-    if not last and (imported := _imported(path)):
-        return imported
+    if not last and (imported := imported_model(path)):
+        return _imported(imported)
     problems: tuple[str, ...] = () if last else ("its log cannot be read, or has no records",)
     try:
         found = checkpoints.best(path)
@@ -95,30 +94,21 @@ def run_facts(path: Path) -> RunFacts:
     )
 
 
-def _imported(path: Path) -> RunFacts | None:
-    """A model that `stepglass import` has made a run of, and that was not trained here: it has no
-    log, and that is no fault. None if it is not one."""
-    try:
-        newest = checkpoints.committed(path)[0]
-        state = _dict(json_files.read_json(newest / "state.json", listing.HEAD_BYTES))
-        if os.path.lexists(path / run_log.NAME) or "imported_from" not in state:
-            return None
-        parameters = _count(shape_from_record(_dict(state["model_config"])).num_params())
-    except (OSError, ValueError, KeyError, TypeError, IndexError, ArithmeticError):
-        return None
-    settings, step = listing.settings_in(path), _count(state.get("step"))
+def _imported(found: ImportedModel) -> RunFacts:
+    """A model of another program that was not trained here: that it has no log is no fault."""
+    settings, step = listing.settings_in(found.path), _count(found.step)
     return RunFacts(
-        path=path,
+        path=found.path,
         # Only a run of nanoGPT's says what it was trained on.
         dataset=str(settings.get("dataset")) if step and "dataset" in settings else None,
-        parameters=parameters,
+        parameters=_count(found.parameters),
         started=None,
         iterations=step,
         planned_iterations=None,
-        best_val_loss=finite(state.get("best_val_loss")),
+        best_val_loss=found.best_val_loss,
         bits_per_byte=None,
-        state="imported",
-        owner=lock.owner_of(path),
+        state=IMPORTED,
+        owner=lock.owner_of(found.path),
         settings={key: settings[key] for key in TRAIN_SETTINGS.names() if key in settings},
         problems=(),
     )

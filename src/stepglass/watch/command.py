@@ -11,6 +11,7 @@ from pathlib import Path
 from stepglass.errors import ConfigError, LogError
 from stepglass.process import StopRequest
 from stepglass.run_dir import checkpoints
+from stepglass.run_dir.imported_model import imported_model
 from stepglass.settings.schema import Settings, setting
 from stepglass.units import printable
 from stepglass.web import address
@@ -59,6 +60,9 @@ def find_runs(target: str) -> tuple[Path, bool]:
     path = Path(target)
     if path.is_dir():
         is_run = any((path / name).exists() for name in ("run.jsonl", "LOCK"))
+        imported = None if is_run else imported_model(path)
+        if imported is not None:
+            raise LogError(imported.why_no_log())
         return path, is_run or bool(checkpoints.committed(path))
     if not path.exists():
         raise LogError(f"{path}: no such file or directory; expected a run or a folder of runs")

@@ -13,6 +13,8 @@ from typing import Any
 from stepglass.errors import CheckpointError
 from stepglass.measure.clock import step_time
 from stepglass.run_dir import checkpoints, listing, lock
+from stepglass.run_dir.imported_model import imported_model
+from stepglass.run_dir.run_facts import IMPORTED
 from stepglass.units import finite, printable
 
 MOST_RUNS = 1000
@@ -90,10 +92,12 @@ def _state_and_progress(path: Path, is_running: bool) -> Entry:
     last = listing.last_records(log) if log.is_file() else {}
     steps = [_count(record.get("iter")) for record in last.values()]
     newest = last.get("iter", {})
+    # Its settings are another program's, or the defaults.
+    is_imported = not last and not is_running and imported_model(path) is not None
     return {
-        "state": _state(last, is_running),
+        "state": IMPORTED if is_imported else _state(last, is_running),
         "step": max((step for step in steps if step is not None), default=None),
-        "max_iters": _count(listing.setting_of(path, "max_iters")),
+        "max_iters": None if is_imported else _count(listing.setting_of(path, "max_iters")),
         "best_val_loss": _best(path),
         "loss": finite(newest.get("loss")),
         "tok_s": _speed(newest),

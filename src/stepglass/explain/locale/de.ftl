@@ -790,6 +790,7 @@ page-state-oom = Speicher erschöpft
 page-state-error = mit einem Fehler beendet
 page-state-killed = ohne Meldung beendet
 page-state-waiting = wartet auf die erste Iteration
+page-state-imported = importiertes Modell, hier noch nicht trainiert
 page-state-unknown = unbekannt
 page-done = { $count ->
     [one] eine Iteration

@@ -737,6 +737,7 @@ page-state-oom = out of memory
 page-state-error = ended with an error
 page-state-killed = killed
 page-state-waiting = waiting for the first iteration
+page-state-imported = imported model, not trained here yet
 page-state-unknown = unknown
 page-done = { $count ->
     [one] one iteration

@@ -786,6 +786,7 @@ page-state-oom = memoria agotada
 page-state-error = terminada con un error
 page-state-killed = interrumpida sin aviso
 page-state-waiting = a la espera de la primera iteración
+page-state-imported = modelo importado, aún sin entrenar aquí
 page-state-unknown = estado desconocido
 page-done = { $count ->
     [one] una iteración

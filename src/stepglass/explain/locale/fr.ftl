@@ -781,6 +781,7 @@ page-state-oom = mémoire insuffisante
 page-state-error = terminé par une erreur
 page-state-killed = tué
 page-state-waiting = en attente de la première itération
+page-state-imported = modèle importé, pas encore entraîné ici
 page-state-unknown = inconnu
 page-done = { $count ->
     [one] { $count } itération
