@@ -1,9 +1,9 @@
 """Starts `stepglass` processes in a moment: imports once, then forks for each command.
 
 Talks to `processes.ForkServer` over a socket. An order is a JSON object with `argv`, `cwd`,
-`threads`, `encoding`, `new_session`, `rest_s` and `env`. It comes with three files: the command's
-output, its errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is
-computed before the fork, so no thread is lost in it.
+`threads`, `encoding`, `new_session`, `rest_s`, `may_gather` and `env`. It comes with three files:
+the command's output, its errors, and a pipe for its process id and, when it has ended, its exit
+code. Nothing is computed before the fork, so no thread is lost in it.
 """
 
 import json
@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
+from torch.distributed.tensor import DTensor
 
 import stepglass.train.engines.fsdp  # torch.distributed takes seconds as well
 import stepglass.train.following
@@ -72,8 +73,21 @@ def command(order: dict[str, Any], output: int, errors: int) -> None:
         os.setsid()
     if order["rest_s"]:
         rest_before_each_batch(order["rest_s"])
+    if not order["may_gather"]:
+        forbid_gathering()
     sys.argv = ["stepglass", *order["argv"]]
     sys.exit(process())
+
+
+def forbid_gathering() -> None:
+    """Refuse both ways in which a process could get a whole tensor of which others have rows, but
+    for the blocks that FSDP itself gathers to compute with them."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError("a whole tensor was gathered")
+
+    torch.distributed.gather = refuse
+    DTensor.full_tensor = refuse  # type: ignore[method-assign]
 
 
 def rest_before_each_batch(seconds: float) -> None:

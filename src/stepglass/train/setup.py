@@ -139,6 +139,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         engine = new_engine(plan, around)
         opened.callback(engine.close)
         if not cfg.eval_only:
+            engine.check_folder(folder)
             console.say(f"checkpoints: {save_schedule.bound(around.clock.elapsed_ms())}")
         log = RunLogWriter(folder.folder, folder.check)
         opened.callback(log.close)
