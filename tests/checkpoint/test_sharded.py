@@ -240,6 +240,15 @@ class Order:
         self.answers.append((entries, error))
 
 
+def test_processes_of_one_machine_share_its_memory(monkeypatch):
+    monkeypatch.setattr("stepglass.checkpoint.background.available_host_bytes", lambda: 100)
+    live, device = shard(1), pick_device(TrainConfig(device="cpu"))  # 32 bytes
+    for sharers, has_room in ((2, True), (3, False)):
+        writer = ShardWriter(device, sharers)
+        assert writer.make_room(live) == has_room
+        writer.close()
+
+
 @pytest.mark.parametrize("has_room", [True, False])
 def test_another_process_writes_what_it_had_at_the_save_and_says_so(has_room, monkeypatch):
     if not has_room:

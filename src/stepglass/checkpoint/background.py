@@ -42,8 +42,9 @@ class Job:
 class BackgroundWriter:
     """A thread that writes one snapshot after the other."""
 
-    def __init__(self, device: Device, is_daemon: bool = False) -> None:
-        self._device = device
+    def __init__(self, device: Device, is_daemon: bool = False, sharers: int = 1) -> None:
+        """`sharers` processes of this machine make such a copy at the same time."""
+        self._device, self._sharers = device, sharers
         self._buffers: tensors.HostBuffers | None = None
         self._task: Callable[[], None] | None = None
         self._has_task = threading.Event()
@@ -67,6 +68,8 @@ class BackgroundWriter:
         self.is_reserved = True
         needed = tensors.num_bytes(files)
         available = available_host_bytes()
+        if available is not None:
+            available //= self._sharers
         if available is not None and available < MEMORY_MARGIN * needed:
             self.notes.append(
                 f"note: checkpoints will be written while training waits: a copy needs "

@@ -30,10 +30,10 @@ class ShardOrder(Protocol):
 class ShardWriter(BackgroundWriter):
     """Writes the parts of one process, one after the other."""
 
-    def __init__(self, device: Device, ops: FileOps | None = None) -> None:
-        self._ops = ops or FileOps()
+    def __init__(self, device: Device, sharers: int = 1) -> None:
+        self._ops = FileOps()
         self._order: ShardOrder | None = None
-        super().__init__(device, is_daemon=True)
+        super().__init__(device, is_daemon=True, sharers=sharers)
 
     def make_room(self, files: tensors.Files) -> bool:
         """Wait for the part before, which may still be written if it has failed elsewhere, and

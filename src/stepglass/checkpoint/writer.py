@@ -64,6 +64,7 @@ class CheckpointWriter(BackgroundWriter):
         log: RunLogWriter,
         keep: Retention,
         ops: FileOps | None = None,
+        sharers: int = 1,
     ) -> None:
         self._run = run
         self._log = log
@@ -75,7 +76,7 @@ class CheckpointWriter(BackgroundWriter):
         self.num_failed = 0
         self.num_saved = 0
         self.background_ms = 0.0
-        super().__init__(device)
+        super().__init__(device, sharers=sharers)
 
     # -- called by training ---------------------------------------------------------------------
 

@@ -145,7 +145,7 @@ class Following:
 
     def save_shard(self, number: int) -> None:
         if self._writer is None:
-            self._writer = ShardWriter(self._share.device)
+            self._writer = ShardWriter(self._share.device, self._group.here.local_of)
         files = self._share.tensors()
         without_room = self._group.say_yes(self._writer.make_room(files))
         self._writer.save(files, SavingOrder(self._group, number), waits=bool(without_room))

@@ -144,7 +144,8 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         log = RunLogWriter(folder.folder, folder.check)
         opened.callback(log.close)
         keep = Retention(cfg.keep_last, cfg.keep_every)
-        writer = CheckpointWriter(folder, engine.device, log, keep)
+        sharers = this_rank().local_of if engine.saves_shards else 1
+        writer = CheckpointWriter(folder, engine.device, log, keep, sharers=sharers)
         opened.callback(writer.close)
         run = Run(cfg, folder, plan.data, engine, around.clock, log, console, around.stop)
         windows = choose_windows(plan.data, cfg, engine.device)

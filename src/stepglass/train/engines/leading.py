@@ -31,6 +31,7 @@ class Leader(Engine):
 
     def __init__(self, share: Engine, group: Group) -> None:
         super().__init__(share.model, share.optimizer, share.device)
+        self.saves_shards = share.saves_shards
         self._scaler = share._scaler
         self._share, self._group = share, group
         self._lost: GroupLost | None = None

@@ -10,6 +10,7 @@ orders or tensors, but torchrun's store, and nothing here waits inside of a call
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,12 @@ class OthersSaving:
 
     def cancel(self) -> None:
         if not self._has_begun:
-            self._store.set(key(self._number, "folder"), "")
+            with suppress(RuntimeError):  # the store is gone, and the others with it
+                self._store.set(key(self._number, "folder"), "")
 
     def hurry(self) -> None:
-        self._store.set(key(self._number, "hurry"), "1")
+        with suppress(RuntimeError):
+            self._store.set(key(self._number, "hurry"), "1")
 
     def finish(self) -> Entries:
         """Wait for the answer of every process, also if one has failed: rank 0 deletes the folder
@@ -111,7 +114,8 @@ class SavingOrder:
 
     def answer(self, entries: Entries, error: str | None) -> None:
         at = key(self._number, self._group.here.number)
-        self._store.set(at, json.dumps([entries, error]))
+        with suppress(RuntimeError):  # the store is gone, and rank 0 with it
+            self._store.set(at, json.dumps([entries, error]))
 
 
 def key(number: int, what: str | int) -> str:
