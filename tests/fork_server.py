@@ -13,21 +13,35 @@ import socket
 import sys
 import time
 from typing import Any
+from unittest import mock
 
 import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
 from torch.distributed.tensor import DTensor
 
-import stepglass.train.engines.fsdp  # torch.distributed takes seconds as well
 import stepglass.train.following
 import stepglass.train.loop  # noqa: F401
 from stepglass.__main__ import process
 from stepglass.data.dataset import Dataset
 from stepglass.hardware import cpu_peak
 from stepglass.train import pace
+from stepglass.train.engines.fsdp import FsdpShare  # torch.distributed takes seconds as well
 
 # Nobody looks at the MFUs of these runs, or at when they will end.
 cpu_peak.ROUND_S, cpu_peak.MOST_ROUNDS = 0.01, 1
 pace.LEAST_S, pace.LEAST_TRIES = 0.0, 1
+
+
+COLLECTIVES = (
+    "gather",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_to_all",
+    "broadcast",
+    "all_reduce",
+    "reduce",
+    "recv",
+)
 
 
 def serve(orders: socket.socket) -> None:
@@ -80,14 +94,23 @@ def command(order: dict[str, Any], output: int, errors: int) -> None:
 
 
 def forbid_gathering() -> None:
-    """Refuse both ways in which a process could get a whole tensor of which others have rows, but
-    for the blocks that FSDP itself gathers to compute with them."""
+    """Refuse every way in which a process could get rows that others hold, while it collects the
+    tensors of a checkpoint."""
 
     def refuse(*args: Any, **options: Any) -> Any:
         raise AssertionError("a whole tensor was gathered")
 
-    torch.distributed.gather = refuse
-    DTensor.full_tensor = refuse  # type: ignore[method-assign]
+    real = FsdpShare.tensors
+    refused = dict.fromkeys(COLLECTIVES, refuse)
+
+    def tensors(share: FsdpShare) -> Any:
+        with (
+            mock.patch.multiple(torch.distributed, **refused),
+            mock.patch.object(DTensor, "full_tensor", refuse),
+        ):
+            return real(share)
+
+    FsdpShare.tensors = tensors  # type: ignore[method-assign]
 
 
 def rest_before_each_batch(seconds: float) -> None:

@@ -38,6 +38,7 @@ class ThreeProcesses:
         self.here = SimpleNamespace(number=number, of=3)
         self.ended: list[str] = []
         self.silent: list[int] = []
+        self.never = False  # the silent ones have not even given a first note
         self._store, self._beats = store, 0
 
     def own_store(self) -> Store:
@@ -48,7 +49,8 @@ class ThreeProcesses:
 
     def notes(self) -> dict[int, list[int]]:
         self._beats += 1
-        return {n: [7, 0, 0 if n in self.silent else self._beats] for n in range(3)}
+        found = {n: [7, 0, 0 if n in self.silent else self._beats] for n in range(3)}
+        return {n: note for n, note in found.items() if not (self.never and n in self.silent)}
 
 
 class Clock:
@@ -105,6 +107,12 @@ def test_a_save_that_rank_0_cannot_begin_is_forgotten(clock):
     saving = others(ThreeProcesses(store))
     saving.cancel()
     assert SavingOrder(ThreeProcesses(store, 1), 4).folder() is None  # type: ignore[arg-type]
+    begun = OthersSaving(ThreeProcesses(store), 5, waits=False, has_lost=lambda: False)  # type: ignore[arg-type]
+    begun.begin(Path("out"))
+    begun.cancel()
+    order = SavingOrder(ThreeProcesses(store, 1), 5)  # type: ignore[arg-type]
+    clock.sleep(1)
+    assert (order.folder(), order.is_urgent()) == (Path("out"), True)  # to be ready soon
 
 
 def test_training_that_waits_lets_the_others_hurry(clock):
@@ -125,9 +133,11 @@ def test_rank_0_does_not_wait_for_a_process_that_has_ended(clock):
         others(group).finish()
 
 
-def test_rank_0_does_not_wait_for_a_process_that_hangs(clock):
+@pytest.mark.parametrize("never", [False, True])
+def test_rank_0_does_not_wait_for_a_process_that_hangs(clock, never):
     group = ThreeProcesses(Store())
     group.silent = [1]
+    group.never = never
     with pytest.raises(CheckpointError, match=r"rank 1 gave no sign of life for 5\.0s"):
         others(group).finish()
     assert 5 < clock.now_s < 9

@@ -72,6 +72,7 @@ class CheckpointWriter(BackgroundWriter):
         self._ops = ops or FileOps()
         self._verified: str | None = None
         self._others: OtherShards | None = None
+        self._has_told = False  # that training waits for others
         self.finished: deque[SaveOutcome] = deque()
         self.num_failed = 0
         self.num_saved = 0
@@ -95,6 +96,12 @@ class CheckpointWriter(BackgroundWriter):
         mark = self._log.mark()
         self._others = request.others
         waits = request.others is not None and request.others.waits
+        if waits and self.has_room and not self._has_told:
+            self._has_told = True
+            self.notes.append(
+                "note: checkpoints are written while training waits: another process has too "
+                "little memory for a copy"
+            )
         self._start(files, lambda job: self._commit(request, job, mark), waits)
 
     def wait(self) -> None:

@@ -98,7 +98,7 @@ class OtherShards(Protocol):
         """Let them write without pauses."""
 
     def cancel(self) -> None:
-        """Let them forget this checkpoint if they have not begun."""
+        """Let them forget this checkpoint, or be done with it soon if they have begun."""
 
 
 def write_checkpoint(

@@ -46,12 +46,13 @@ class OthersSaving:
         self._store.set(key(self._number, "folder"), str(folder))
 
     def cancel(self) -> None:
+        self.hurry()  # they must be ready for the next save
         if not self._has_begun:
-            with suppress(RuntimeError):  # the store is gone, and the others with it
+            with suppress(RuntimeError):
                 self._store.set(key(self._number, "folder"), "")
 
     def hurry(self) -> None:
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the store is gone, and the others with it
             self._store.set(key(self._number, "hurry"), "1")
 
     def finish(self) -> Entries:
@@ -82,7 +83,7 @@ class OthersSaving:
             raise CheckpointError(f"{', '.join(gone)} ended before its part was written")
         now, notes = time.monotonic(), self._group.notes()
         for rank in missing:
-            note, since = self._heard.get(rank, (None, now))
+            note, since = self._heard.setdefault(rank, (None, now))
             if notes.get(rank) != note:
                 self._heard[rank] = notes.get(rank), now
             elif now - since > self._group.timeout_s:
