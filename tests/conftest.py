@@ -124,8 +124,8 @@ def no_careful_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepglass.hardware.peak.measure_cpu_peak", lambda threads, dtype: 1e11)
     monkeypatch.setattr("stepglass.train.pace.LEAST_S", 0.0)
     monkeypatch.setattr("stepglass.train.pace.LEAST_TRIES", 1)
-    monkeypatch.setattr("stepglass.checkpoint.writer.SPREAD_S", 0.0)
-    monkeypatch.setattr("stepglass.checkpoint.writer.REST", 0)
+    monkeypatch.setattr("stepglass.checkpoint.background.SPREAD_S", 0.0)
+    monkeypatch.setattr("stepglass.checkpoint.background.REST", 0)
 
 
 @pytest.fixture(autouse=True)

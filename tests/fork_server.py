@@ -1,9 +1,9 @@
 """Starts `stepglass` processes in a moment: imports once, then forks for each command.
 
 Talks to `processes.ForkServer` over a socket. An order is a JSON object with `argv`, `cwd`,
-`threads`, `encoding`, `new_session`, `rest_s` and `env`. It comes with three files: the command's
-output, its errors, and a pipe for its process id and, when it has ended, its exit code. Nothing is
-computed before the fork, so no thread is lost in it.
+`threads`, `encoding`, `new_session`, `rest_s`, `may_gather` and `env`. It comes with three files:
+the command's output, its errors, and a pipe for its process id and, when it has ended, its exit
+code. Nothing is computed before the fork, so no thread is lost in it.
 """
 
 import json
@@ -13,20 +13,35 @@ import socket
 import sys
 import time
 from typing import Any
+from unittest import mock
 
 import torch._dynamo  # torch loads it with the first optimizer, which takes seconds
+from torch.distributed.tensor import DTensor
 
-import stepglass.train.engines.fsdp  # torch.distributed takes seconds as well
 import stepglass.train.following
 import stepglass.train.loop  # noqa: F401
 from stepglass.__main__ import process
 from stepglass.data.dataset import Dataset
 from stepglass.hardware import cpu_peak
 from stepglass.train import pace
+from stepglass.train.engines.fsdp import FsdpShare  # torch.distributed takes seconds as well
 
 # Nobody looks at the MFUs of these runs, or at when they will end.
 cpu_peak.ROUND_S, cpu_peak.MOST_ROUNDS = 0.01, 1
 pace.LEAST_S, pace.LEAST_TRIES = 0.0, 1
+
+
+COLLECTIVES = (
+    "gather",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_to_all",
+    "broadcast",
+    "all_reduce",
+    "reduce",
+    "recv",
+)
 
 
 def serve(orders: socket.socket) -> None:
@@ -72,8 +87,30 @@ def command(order: dict[str, Any], output: int, errors: int) -> None:
         os.setsid()
     if order["rest_s"]:
         rest_before_each_batch(order["rest_s"])
+    if not order["may_gather"]:
+        forbid_gathering()
     sys.argv = ["stepglass", *order["argv"]]
     sys.exit(process())
+
+
+def forbid_gathering() -> None:
+    """Refuse every way in which a process could get rows that others hold, while it collects the
+    tensors of a checkpoint."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError("a whole tensor was gathered")
+
+    real = FsdpShare.tensors
+    refused = dict.fromkeys(COLLECTIVES, refuse)
+
+    def tensors(share: FsdpShare) -> Any:
+        with (
+            mock.patch.multiple(torch.distributed, **refused),
+            mock.patch.object(DTensor, "full_tensor", refuse),
+        ):
+            return real(share)
+
+    FsdpShare.tensors = tensors  # type: ignore[method-assign]
 
 
 def rest_before_each_batch(seconds: float) -> None:

@@ -80,6 +80,7 @@ class ForkServer:
         encoding: str = "utf-8",
         new_session: bool = False,
         rest_s: float = 0.0,
+        may_gather: bool = True,
         env: dict[str, str] | None = None,
     ) -> Forked:
         """Start a command. Its output goes to a pipe, or to a given file together with errors."""
@@ -90,6 +91,7 @@ class ForkServer:
             "encoding": encoding,
             "new_session": new_session,
             "rest_s": rest_s,
+            "may_gather": may_gather,
             "env": env or {},
         }
         output, its_output = os.pipe() if stdout is None else (None, os.dup(stdout.fileno()))

@@ -25,6 +25,7 @@ def start_ranks(
     *,
     folders: tuple[str, ...] = (".", "."),
     rest_s: float = 0.0,
+    may_gather: bool = True,
     **settings: Any,
 ) -> list[Forked]:
     """A process for each folder, as torchrun would start them, without its restarts."""
@@ -43,6 +44,7 @@ def start_ranks(
             *tiny_args(**TWO | settings),
             cwd=Path(folder),
             rest_s=rest_s,
+            may_gather=may_gather,
             env=world | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
         )
         for rank, folder in enumerate(folders)

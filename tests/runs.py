@@ -4,9 +4,12 @@ import hashlib
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
 from helpers import story
 from hooks import after_each_update
+from stepglass.checkpoint import tensors
 from stepglass.cli import main
 from stepglass.run_dir import checkpoints
 from stepglass.train.run import Run
@@ -19,6 +22,17 @@ def digest(out_dir: str) -> dict[str, str]:
         name: hashlib.sha256((newest / name).read_bytes()).hexdigest()
         for name in checkpoints.FILES[:3]
     }
+
+
+def stored_tensors(out_dir: str) -> dict[str, Tensor]:
+    """Weights and optimizer of the newest checkpoint, whole or in shards."""
+    snapshot = tensors.load_snapshot(checkpoints.committed(Path(out_dir))[0])
+    return {**snapshot.model, **snapshot.optim}
+
+
+def are_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    """Bit for bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)
 
 
 def losses(out_dir: str) -> list[tuple[int, str]]:

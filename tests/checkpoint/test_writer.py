@@ -11,7 +11,6 @@ import torch
 from disks import HookedDisk
 from helpers import open_run, prepare_tiny, records, train_tiny
 from stepglass.checkpoint import tensors as checkpoint
-from stepglass.checkpoint import writer as saving
 from stepglass.checkpoint.writer import CheckpointWriter, SaveRequest
 from stepglass.files import FileOps
 from stepglass.hardware.choose import pick_device
@@ -135,7 +134,7 @@ def test_buffers_are_made_once_and_used_again(make_saver, monkeypatch):
 
 
 def test_short_of_memory_a_save_is_written_while_training_waits(make_saver, monkeypatch):
-    monkeypatch.setattr(saving, "available_host_bytes", lambda: 9000)
+    monkeypatch.setattr("stepglass.checkpoint.background.available_host_bytes", lambda: 9000)
     writer = make_saver()
     writer.reserve(files(1.0))
     assert list(writer.notes) == [

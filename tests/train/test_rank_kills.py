@@ -15,7 +15,7 @@ import pytest
 from helpers import prepare_tiny, records, story, tiny_args
 from processes import Forked, pid_of_rank, wait_until
 from rank_processes import TWO, train_ranks
-from runs import digest
+from runs import are_same, stored_tensors
 from stepglass.run_dir import checkpoints
 
 # Of each kind, with each of ddp and fsdp. The runs of `make torture-ranks` have more of them.
@@ -103,12 +103,13 @@ def kill(run: Launched, restarts: int, rank: int, *, in_checkpoint: bool) -> flo
 
 @pytest.mark.long
 @pytest.mark.timeout(600 * KILLS)
-@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
-def test_processes_killed_at_any_moment_end_with_the_same_weights(fork_server, parallel):
+@pytest.mark.parametrize(("parallel", "shards"), [("ddp", False), ("fsdp", False), ("fsdp", True)])
+def test_processes_killed_at_any_moment_end_with_the_same_weights(fork_server, parallel, shards):
     """DDP loses nothing if rank 0 lives; otherwise the newest checkpoint counts."""
-    train_ranks(fork_server, **SETTINGS, parallel=parallel, out_dir="whole")
+    settings = SETTINGS | {"parallel": parallel, "checkpoint_shards": shards}
+    train_ranks(fork_server, **settings, out_dir="whole")
     kinds = [in_checkpoint for _ in range(KILLS) for in_checkpoint in (False, True)]
-    args = tiny_args(**SETTINGS, parallel=parallel, nproc=2, max_restarts=len(kinds))
+    args = tiny_args(**settings, nproc=2, max_restarts=len(kinds))
     run = Launched(fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"}))
     said, stood_still_s = [], []
     for restarts, in_checkpoint in enumerate(kinds):
@@ -120,7 +121,8 @@ def test_processes_killed_at_any_moment_end_with_the_same_weights(fork_server, p
         again_at, first = run.iterations(restarts + 1)[0]
         stood_still_s.append(again_at - killed_at)
         said.append(
-            f"{parallel}: rank {rank} killed {'while saving' if in_checkpoint else 'at random'} "
+            f"{parallel}, shards {shards}: rank {rank} killed "
+            f"{'while saving' if in_checkpoint else 'at random'} "
             f"({torn} half-written), {saved} saved, {last} the last; again from {first} after "
             f"{stood_still_s[-1]:.1f} s\n"
         )
@@ -129,7 +131,7 @@ def test_processes_killed_at_any_moment_end_with_the_same_weights(fork_server, p
             assert first == last + 1, said
     output = run.all_output()
     assert run.process.wait() == 0, output
-    assert digest("out")["model.safetensors"] == digest("whole")["model.safetensors"], said
+    assert are_same(stored_tensors("out"), stored_tensors("whole")), said
     assert [r["iter"] for r in story("iter")] == list(range(LAST))
     assert not half_written()
     assert restarts_told() == list(range(1, len(kinds) + 1))

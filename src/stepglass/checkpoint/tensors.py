@@ -6,11 +6,12 @@ the manifest before it makes a tensor. The formats are JSON and safetensors, so 
 cannot run code.
 
 The safetensors header is written by our own code, because the library's writer copies all data.
+sharded.py reads a checkpoint that several processes have written.
 """
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from stepglass import json_files
+from stepglass.checkpoint.sharded import ShardedTensors, outlines
 from stepglass.errors import CheckpointError
 from stepglass.hardware.device import Device
 from stepglass.hardware.host_copy import Copy, as_bytes
@@ -49,8 +51,8 @@ class Snapshot:
     """Everything that is needed to resume a run exactly."""
 
     step: int
-    model: dict[str, Tensor]
-    optim: dict[str, Tensor]
+    model: Mapping[str, Tensor]
+    optim: Mapping[str, Tensor]
     rng: dict[str, Tensor]
     state: dict[str, Any]  # counters, settings, data fingerprint, environment
     tokenizer: dict[str, Any] | None  # None in a checkpoint of the first versions
@@ -110,13 +112,13 @@ def live_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, device_type
 # -- restoring the tensors ----------------------------------------------------------------------
 
 
-def load_model(model: nn.Module, tensors: dict[str, Tensor], place: str) -> None:
+def load_model(model: nn.Module, tensors: Mapping[str, Tensor], place: str) -> None:
     """Load tensors into a model. Names, shapes and dtypes must match exactly."""
     _fill(model_tensors(model), tensors, place)
 
 
 def load_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: str
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], place: str
 ) -> None:
     """Load tensors into an optimizer's state. Its hyper-parameters do not change: they come from
     this run's settings."""
@@ -124,7 +126,7 @@ def load_optimizer(
 
 
 @torch.no_grad()
-def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
+def _fill(own: dict[str, Tensor], tensors: Mapping[str, Tensor], place: str) -> None:
     """Copy the tensors in place, because replicas share this memory. Everything is checked before
     anything is changed."""
     check_fits(own, tensors, place)
@@ -132,8 +134,9 @@ def _fill(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> Non
         tensor.copy_(tensors[name])
 
 
-def check_fits(own: dict[str, Tensor], tensors: dict[str, Tensor], place: str) -> None:
+def check_fits(own: dict[str, Tensor], tensors: Mapping[str, Tensor], place: str) -> None:
     """Raise an error unless names, shapes and dtypes are the same."""
+    tensors = outlines(tensors)
     missing, extra = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     if missing or extra:
         what = f"{missing[0]} is missing" if missing else f"{extra[0]} is unknown"
@@ -286,10 +289,16 @@ def num_bytes(files: Files) -> int:
 def load_snapshot(path: Path) -> Snapshot:
     """Read a checkpoint. Every byte is checked against the manifest first."""
     manifest, contents = checkpoints.read_checkpoint(path)
+    model: Mapping[str, Tensor]
+    optim: Mapping[str, Tensor]
     try:
-        model, optim, rng = (
-            safetensors.torch.load(contents.pop(name)) for name in checkpoints.FILES[:3]
-        )
+        if "shards" in manifest:
+            model, optim = map(ShardedTensors, checkpoints.shard_paths(path, manifest))
+        else:
+            model, optim = (
+                safetensors.torch.load(contents.pop(name)) for name in checkpoints.FILES[:2]
+            )
+        rng = safetensors.torch.load(contents.pop("rank-00000.safetensors"))
         state = json_files.parse_json(contents["state.json"])
         if not isinstance(state, dict) or state.get("step") != manifest["step"]:
             raise ValueError("state.json is not of this step")
@@ -298,7 +307,7 @@ def load_snapshot(path: Path) -> Snapshot:
         for name, tensor in model.items():
             if not tensor.isfinite().all():
                 raise ValueError(f"{name} holds weights that are not finite")
-    except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{path}: cannot be read: {error}") from error
     return Snapshot(manifest["step"], model, optim, rng, state, codec)
 

@@ -1,7 +1,7 @@
 """A ckpt.pt that nanoGPT samples from and trains on."""
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def write_nanogpt(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> I
         )
 
 
-def _optimizer(model: GPT, stored: dict[str, Tensor], config: dict[str, Any]) -> Any:
+def _optimizer(model: GPT, stored: Mapping[str, Tensor], config: dict[str, Any]) -> Any:
     """AdamW's state as nanoGPT's optimizer stores it: matrices first, then vectors. None if this
     run had another optimizer."""
     named = dict(model.named_parameters())

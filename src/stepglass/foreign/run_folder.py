@@ -83,7 +83,7 @@ def _write(found: ForeignModel, folder: Folder, out_dir: Path) -> str:
     )
     files["state.json"] = Contents.of(json_files.json_bytes(state))
     files["tokenizer.json"] = Contents.of(tokenizer)
-    name = commit.write_checkpoint(FileOps(), folder, found.step, files)
+    name = commit.write_checkpoint(FileOps(), folder, found.step, files).name
     if found.best_val_loss is not None:
         commit.mark_best(FileOps(), folder, name, found.best_val_loss)
     replace_file(FileOps(), folder, "config.json", json_files.json_bytes(asdict(cfg)))

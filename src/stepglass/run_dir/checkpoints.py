@@ -4,11 +4,16 @@
         model.safetensors, optim.safetensors, rank-00000.safetensors (generators), state.json,
         tokenizer.json
         MANIFEST.json               size and sha256 of every file, and its own sha256
+    OUT_DIR/ckpt/step-00000600-00000b/
+        model-00000-of-00002.safetensors, model-00001-of-00002.safetensors, optim-... and the others
     OUT_DIR/best.json               the checkpoint with the lowest validation loss
 
 The hex digits at the end of the name count the saves of a run directory. They show which of two
 checkpoints of the same step is newer. `commit.py` writes checkpoints. This module reads bytes and
 needs no torch.
+
+The second checkpoint is one in shards: each of several processes has written its rows of every
+tensor. Its schema is 3, so that versions which cannot read it say so. All others have schema 2.
 """
 
 import hashlib
@@ -35,8 +40,12 @@ FILES_OF = {  # by schema: with the first, the tokenizer was only in the run dir
         "state.json",
         "tokenizer.json",
     ),
+    3: ("rank-00000.safetensors", "state.json", "tokenizer.json"),  # and the shards
 }
 FILES = FILES_OF[SCHEMA]
+SHARDED_SCHEMA = 3
+SHARD_KINDS = ("model", "optim")
+SHARD = re.compile(rf"({'|'.join(SHARD_KINDS)})-\d{{5,}}-of-\d{{5,}}\.safetensors")
 NAME = re.compile(r"step-(\d{8,18})-([0-9a-f]{6,12})")
 MAX_BEST_BYTES = 1 << 16  # of best.json
 
@@ -52,6 +61,11 @@ def parse_name(name: str) -> tuple[int, int] | None:
         return None
     found = int(match[1]), int(match[2], 16)
     return found if name_of(*found) == name else None
+
+
+def shard_name(kind: str, number: int, of: int) -> str:
+    """The file with the rows that one of several processes holds."""
+    return f"{kind}-{number:05d}-of-{of:05d}.safetensors"
 
 
 def step_of(path: Path) -> int:
@@ -124,11 +138,23 @@ def parse_best(data: bytes) -> Best:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest and the bytes of every file, checked. Raises CheckpointError."""
+    """The manifest and the bytes of every file, checked. Of shards, all bytes are checked, but none
+    are kept: together, they may need more memory than there is. Raises CheckpointError."""
     manifest = read_manifest(path / "MANIFEST.json")
-    return manifest, {
-        name: _read_file(path / name, entry) for name, entry in manifest["files"].items()
-    }
+    contents = {}
+    for name, entry in manifest["files"].items():
+        if SHARD.fullmatch(name):
+            _verify_file(path / name, entry)
+        else:
+            contents[name] = _read_file(path / name, entry)
+    return manifest, contents
+
+
+def shard_paths(path: Path, manifest: dict[str, Any]) -> list[list[Path]]:
+    """The files with the weights and those with the optimizer's state, each in the order of the
+    processes that wrote them. The lists are empty if the checkpoint is not in shards."""
+    of = manifest.get("shards", 0)
+    return [[path / shard_name(kind, number, of) for number in range(of)] for kind in SHARD_KINDS]
 
 
 def _read_file(path: Path, entry: dict[str, Any]) -> bytes:
@@ -176,13 +202,17 @@ def verify(path: Path) -> int:
     CheckpointError."""
     manifest = read_manifest(path / "MANIFEST.json")
     for name, entry in manifest["files"].items():
-        with _path_in_errors(path / name):
-            _check_size(path / name, entry)
-            with open(path / name, "rb", buffering=0) as file:
-                digest = hashlib.file_digest(file, "sha256")
-        if digest.hexdigest() != entry["sha256"]:
-            raise _damaged(path / name)
+        _verify_file(path / name, entry)
     return _total_bytes(manifest)
+
+
+def _verify_file(path: Path, entry: dict[str, Any]) -> None:
+    with _path_in_errors(path):
+        _check_size(path, entry)
+        with open(path, "rb", buffering=0) as file:
+            digest = hashlib.file_digest(file, "sha256")
+    if digest.hexdigest() != entry["sha256"]:
+        raise _damaged(path)
 
 
 def checkpoint_bytes(path: Path) -> int:
@@ -206,13 +236,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
         schema = manifest["schema"]
         if type(schema) is not int or schema not in FILES_OF:
             raise CheckpointError(
-                f"{path}: expected schema {SCHEMA}, found {units.shown(schema)}: another version's"
+                f"{path}: expected schema {SHARDED_SCHEMA} or less, found {units.shown(schema)}: "
+                "another version's"
             )
         body = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
         if manifest["manifest_sha256"] != hash_of_json(body):
             raise ValueError("its own sha256 does not match")
         entries = manifest["files"]
-        if set(entries) != set(FILES_OF[schema]) or type(manifest["step"]) is not int:
+        if set(entries) != _expected_files(manifest) or type(manifest["step"]) is not int:
             raise ValueError("it does not list a checkpoint's files")
         for entry in entries.values():
             if type(entry["bytes"]) is not int or entry["bytes"] < 0:
@@ -225,6 +256,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path}: expected a manifest, found a problem: {error}") from error
     return dict(manifest)
+
+
+def _expected_files(manifest: dict[str, Any]) -> set[str]:
+    files, of = set(FILES_OF[manifest["schema"]]), manifest.get("shards", 0)
+    if (manifest["schema"] == SHARDED_SCHEMA) != (type(of) is int and of > 0):
+        raise ValueError("it does not say how many shards there are")
+    if of > len(manifest["files"]):
+        raise ValueError(f"it lists fewer files than {of} shards have")
+    return files | {shard_name(kind, number, of) for kind in SHARD_KINDS for number in range(of)}
 
 
 def _check_size(path: Path, entry: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
 """Writes and deletes checkpoints. Only this module changes `OUT_DIR/ckpt`.
 
 A save writes to a folder `.tmp-...`, waits until all files and their names are on disk, and renames
-the folder. The rename is the commit. After that, the folder is never written to again.
+the folder. The rename is the commit. After that, the folder is never written to again. Of a
+checkpoint in shards, rank 0 makes the folder and renames it, and other processes write their files
+in between.
 
 This module sets aside and deletes only folders (not symlinks) that contain a manifest and have a
 name that this module writes. Everything else in `ckpt` was put there by others and is kept.
@@ -15,7 +17,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from stepglass import json_files, units
 from stepglass.errors import CheckpointError
@@ -30,10 +33,13 @@ from stepglass.files import (
 from stepglass.run_dir.checkpoints import (
     MAX_BEST_BYTES,
     SCHEMA,
+    SHARD_KINDS,
+    SHARDED_SCHEMA,
     hash_of_json,
     name_of,
     parse_best,
     parse_name,
+    shard_name,
 )
 
 SPOILT = "nan-"
@@ -65,33 +71,105 @@ class Retention:
     every: int = 0
 
 
+Entries = dict[str, dict[str, Any]]  # file name -> its size and sha256
+
+
+@dataclass(frozen=True)
+class Written:
+    """A checkpoint that is on disk."""
+
+    name: str
+    num_bytes: int
+
+
+class OtherShards(Protocol):
+    """The processes that write the other shards of one checkpoint."""
+
+    of: int  # shards in all
+    waits: bool  # True if they cannot write in the background, so that training must wait
+
+    def begin(self, folder: Path) -> None:
+        """Let them write to this folder."""
+
+    def finish(self) -> Entries:
+        """Wait until they have written their files. Raises CheckpointError if one has not."""
+
+    def hurry(self) -> None:
+        """Let them write without pauses."""
+
+    def cancel(self) -> None:
+        """Let them forget this checkpoint, or be done with it soon if they have begun."""
+
+
 def write_checkpoint(
     ops: FileOps,
     run: Folder,
     step: int,
     files: Mapping[str, Contents],
     reserve: int = RESERVE,
-) -> str:
+    others: OtherShards | None = None,
+) -> Written:
     """Write a checkpoint, and return its name once it would survive a power cut.
 
-    Raises OSError, or CheckpointError if `ckpt` is not a folder. Then nothing is left on disk.
+    Raises OSError, or CheckpointError if `ckpt` is not a folder or another process has not written
+    its part. Then nothing is left on disk.
     """
     with _open_folder(ops, run) as folder:
         needed = sum(contents.num_bytes for contents in files.values())
-        _ensure_space(ops, run, needed, reserve)
+        _ensure_space(ops, run, needed * (others.of if others else 1), reserve)
         final = name_of(step, _next_attempt(folder))
         temporary = f".tmp-{final}"
         with appears_whole(ops, folder, temporary, final):
             ops.mkdir(folder, temporary)
             with folder.sub(temporary) as inside:
-                entries = {}
-                for name, contents in files.items():
-                    digest = write_new_file(ops, inside, name, contents.num_bytes, contents.parts)
-                    entries[name] = {"bytes": contents.num_bytes, "sha256": digest}
-                manifest = _manifest(step, final, entries)
+                if others is not None:
+                    others.begin(run.where() / "ckpt" / temporary)
+                entries = _write_files(ops, inside, files)
+                if others is not None:
+                    entries |= _written_by_others(inside, others)
+                manifest = _manifest(step, final, entries, others.of if others else 0)
                 write_new_file(ops, inside, "MANIFEST.json", len(manifest), [manifest])
                 ops.fsync_directory(inside)
-    return final
+    return Written(final, sum(entry["bytes"] for entry in entries.values()))
+
+
+def write_shard(ops: FileOps, temporary: Path, files: Mapping[str, Contents]) -> Entries:
+    """Write this process's part of a checkpoint that rank 0 has begun. Raises OSError."""
+    with (
+        Folder.open(temporary.parent.parent) as run,
+        run.sub(temporary.parent.name) as folder,
+        folder.sub(temporary.name) as inside,
+    ):
+        entries = _write_files(ops, inside, files)
+        ops.fsync_directory(inside)  # rank 0's sync may not cover what another machine has written
+    return entries
+
+
+def _write_files(ops: FileOps, inside: Folder, files: Mapping[str, Contents]) -> Entries:
+    entries = {}
+    for name, contents in files.items():
+        digest = write_new_file(ops, inside, name, contents.num_bytes, contents.parts)
+        entries[name] = {"bytes": contents.num_bytes, "sha256": digest}
+    return entries
+
+
+def _written_by_others(inside: Folder, others: OtherShards) -> Entries:
+    """What the others say they have written. It must be here as well: the folder that they see may
+    be on another disk."""
+    entries = others.finish()
+    for number in range(1, others.of):
+        for kind in SHARD_KINDS:
+            name = shard_name(kind, number, others.of)
+            if name not in entries:
+                raise CheckpointError(f"{inside.path / name}: rank {number} has not written it")
+            expected, found = entries[name]["bytes"], inside.status(name)
+            if found is None or found.st_size != expected:
+                size = "none" if found is None else f"{found.st_size}"
+                raise CheckpointError(
+                    f"{inside.path / name}: rank {number} has written {expected} bytes, found "
+                    f"{size} here; --out_dir must be on a disk that all processes see"
+                )
+    return entries
 
 
 def _open_folder(ops: FileOps, run: Folder) -> Folder:
@@ -144,9 +222,9 @@ def _has_manifest(folder: Folder, name: str) -> bool:
         return False
 
 
-def _manifest(step: int, name: str, entries: dict[str, dict[str, Any]]) -> bytes:
+def _manifest(step: int, name: str, entries: Entries, shards: int) -> bytes:
     body = {
-        "schema": SCHEMA,
+        **({"schema": SHARDED_SCHEMA, "shards": shards} if shards else {"schema": SCHEMA}),
         "step": step,
         "attempt": name.rpartition("-")[2],
         "created": int(time.time()),

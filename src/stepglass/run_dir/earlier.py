@@ -149,7 +149,8 @@ def _foreign_checkpoint(ckpt: Folder) -> str | None:
             if not checkpoint.is_file("MANIFEST.json") and not LEFTOVER.match(name):
                 return name
             for file in checkpoint.names():
-                if file not in CHECKPOINT_FILES or not checkpoint.is_file(file):
+                is_ours = file in CHECKPOINT_FILES or checkpoints.SHARD.fullmatch(file)
+                if not is_ours or not checkpoint.is_file(file):
                     return f"{name}/{file}"
     return None
 

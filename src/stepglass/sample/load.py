@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from stepglass.checkpoint import tensors
+from stepglass.checkpoint.sharded import outlines
 from stepglass.data import dataset, tokenizer
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.errors import CheckpointError
@@ -64,7 +65,7 @@ def build_model(snapshot: tensors.Snapshot, path: Path) -> Model:
     """
     try:
         config = shape_from_record(snapshot.state["model_config"])
-        stored = sum(tensor.numel() for tensor in snapshot.model.values())
+        stored = sum(tensor.numel() for tensor in outlines(snapshot.model).values())
         if config.num_params() != stored or config.n_layer > len(snapshot.model):
             raise ValueError(f"{stored} weights for a model of {config.num_params()}")
         if 8 * config.block_size * config.head_dim > max(MIN_TABLE, MAX_TABLE_SHARE * 4 * stored):

@@ -10,6 +10,7 @@ from typing import Literal
 from stepglass.errors import ConfigError
 from stepglass.settings import interval
 from stepglass.settings.check_model import check_model
+from stepglass.settings.check_rates import MAX_RATE, check_rates
 from stepglass.settings.log_to import parse_log_to
 from stepglass.settings.run_share import check_iters, iters_of
 from stepglass.settings.schema import Config, Settings, setting
@@ -55,8 +56,6 @@ EXACT_KEYS = (
     "seed",
 )
 SCHEDULE_ITERS = ("warmup_iters", "cooldown_iters", "lr_decay_iters")
-# Far above any useful value, and far below the largest number that a weight can hold.
-MAX_RATE = 1e20
 MAX_DECAY = 1e6
 MAX_EPOCHS = 1e9
 MAX_MINUTES = 1e7
@@ -115,6 +114,11 @@ class TrainConfig(Config):
     keep_last: int = setting(2, "checkpoints to keep beside the best one", minimum=2)
     keep_every: int = setting(
         0, "save at every multiple of this and never delete those; 0: none", minimum=0
+    )
+    checkpoint_shards: bool | Literal["auto"] = setting(
+        "auto",
+        "fsdp: each process writes its own part of a checkpoint; auto: if rank 0 has too little "
+        "memory for all parts. out_dir must be on a disk that all processes see",
     )
     init_from: str = setting(
         "scratch",
@@ -296,26 +300,11 @@ class TrainConfig(Config):
             )
         for key in SCHEDULE_ITERS:
             check_iters(key, getattr(self, key))
-        self._check_rates()
+        check_rates(self)
         interval.parse_interval(self.checkpoint_interval)
         parse_log_to(self.log_to)
         if not self.out_dir:
             raise ConfigError("out_dir expects a folder, found ''")
-
-    def _check_rates(self) -> None:
-        """The other rates are scaled like learning_rate. If learning_rate rises to a larger min_lr,
-        they rise by the same factor and must stay below MAX_RATE."""
-        rises = max(1.0, self.min_lr / self.learning_rate) if self.decay_lr else 1.0
-        peaks = {"embedding_lr": self.embedding_lr} | (
-            {"muon_lr": self.muon_lr} if self.uses_muon else {}
-        )
-        for key, peak in peaks.items():
-            if peak * rises > MAX_RATE:
-                raise ConfigError(
-                    f"{key}={peak:g} would rise as learning_rate={self.learning_rate:g} does to "
-                    f"min_lr={self.min_lr:g}, to above {MAX_RATE:g}; raise learning_rate or lower "
-                    "min_lr"
-                )
 
     def in_iterations(self) -> "TrainConfig":
         """The same settings, with every share of the run as a number of iterations."""

@@ -60,6 +60,7 @@ GROUPS = {
         "always_save_checkpoint",
         "keep_last",
         "keep_every",
+        "checkpoint_shards",
     ),
     "the model": (
         "model",

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from stepglass import units
+from stepglass.checkpoint.background import MEMORY_MARGIN
 from stepglass.data.dataset import Dataset
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware import choose
 from stepglass.hardware.device import Device
+from stepglass.hardware.memory import available_host_bytes
 from stepglass.hardware.peak import Peak
 from stepglass.hardware.ranks import this_rank
 from stepglass.measure import console_lines
@@ -25,6 +28,8 @@ from stepglass.train.engines.engine import Engine
 from stepglass.train.engines.making import make_engine, make_share
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
 from stepglass.train.starting_model import StartingModel
+
+BYTES_OF_STATE = 12  # of a parameter: its weight and AdamW's two moments
 
 if TYPE_CHECKING:
     from stepglass.train.engines.ddp import DdpShare
@@ -95,10 +100,16 @@ def new_leader(plan: Plan, around: Surroundings, group: "Group") -> Engine:
 
     # The others take the choices of this process, which may depend on what is free.
     dtype = str(plan.device.dtype).removeprefix("torch.")
-    chosen = replace(plan.cfg, device=plan.device.type, dtype=dtype)  # type: ignore[arg-type]
+    shards = choose_shards(plan, around.console)
+    chosen = replace(
+        plan.cfg,
+        device=plan.device.type,
+        dtype=dtype,  # type: ignore[arg-type]
+        checkpoint_shards=shards,
+    )
     with group.blaming():
         group.tell("start", config=asdict(chosen), data=plan.data.fingerprint)
-        share = new_share(plan, around.console, around.clock, group)
+        share = new_share(replace(plan, cfg=chosen), around.console, around.clock, group)
     around.console.say(console_lines.peak_line(plan.peak.source))
     processes = f"processes: {group.here.of}, {plan.cfg.parallel}"
     each = plan.cfg.gradient_accumulation_steps * plan.cfg.batch_size // group.here.of
@@ -117,7 +128,7 @@ def new_share(
         plan.device,
         clock,
         group,
-        plan.cfg.parallel,
+        plan.cfg,
     )
 
 
@@ -134,6 +145,25 @@ def new_model(plan: Plan, console: Console) -> Model:
     if plan.start_from is not None:
         plan.start_from.fill(model)
     return model.to(device.torch_device)
+
+
+def choose_shards(plan: Plan, console: Console) -> bool:
+    """Decide whether each process saves its own part of a checkpoint. If not, rank 0 gathers all
+    parts, and needs memory for all weights, the optimizer's state, and a copy while it is written.
+    Such a checkpoint is that of one process, and only rank 0 needs the run directory."""
+    cfg = plan.cfg
+    if cfg.parallel != "fsdp" or cfg.checkpoint_shards is False:
+        return False
+    why = "as asked for"
+    if cfg.checkpoint_shards == "auto":
+        needed = 2 * BYTES_OF_STATE * plan.shape.num_params()
+        available = available_host_bytes()
+        if available is None or MEMORY_MARGIN * needed < available:
+            return False
+        why = f"whole ones need {units.size(needed)} of memory in rank 0, found "
+        why += units.size(available)
+    console.say(f"checkpoints: each process writes its own part: {why}")
+    return True
 
 
 def choose_replicas(plan: Plan, console: Console) -> Device:

@@ -54,7 +54,7 @@ RUNGS = (
     Rung(8, 512, 8, 256, 64, 0.6),
     Rung(12, 768, 12, 512, 64, 0.5),
 )
-ENOUGH = 5.0  # tokens seen for each parameter that is computed with
+ENOUGH = 3.5  # tokens seen for each parameter that is computed with
 MOST_PER_TOKEN = 12.0  # parameters for each token of the data: more would only memorise it
 LEAST_WINDOWS = 4  # of the context's length in the validation split
 MFU = 0.4  # of the peak: what models of these sizes reach on the machines that were measured

@@ -1,17 +1,20 @@
 """What the processes of a run other than rank 0 do: they compute what rank 0 asks for.
 
-They print nothing and write nothing. If one fails, it tells rank 0 why and ends, and rank 0 shows
-the error. Once they are connected, signals are for rank 0: the others end when it ends.
+They print nothing, and write nothing but their part of a checkpoint in shards. If one fails, it
+tells rank 0 why and ends, and rank 0 shows the error. Once they are connected, signals are for rank
+0: the others end when it ends.
 """
 
 import os
 import signal
 import traceback
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from stepglass.checkpoint.shard_writer import ShardWriter
 from stepglass.data import dataset, identity
 from stepglass.errors import DataError, StepglassError, TrainingFailed
 from stepglass.hardware import choose
@@ -27,6 +30,7 @@ from stepglass.train.building import Plan, new_share
 from stepglass.train.console import Console
 from stepglass.train.engines.group import Group, first_line, is_group_error
 from stepglass.train.engines.leading import score_together
+from stepglass.train.engines.shard_saves import SavingOrder, sees_lock
 from stepglass.train.memory_errors import is_out_of_memory
 
 
@@ -92,6 +96,7 @@ class Following:
         plan = Plan(cfg, device, self._data, shape, Peak(None, "of rank 0"), None)
         silent = Console(open(os.devnull, "w"))  # noqa: SIM115  as long as the process
         self._share = new_share(plan, silent, PhaseClock(), group)
+        self._writer: ShardWriter | None = None  # from the first save in shards on
 
     def backward(self, step: int, count: int, counted: float) -> None:
         here = self._group.here
@@ -103,6 +108,8 @@ class Following:
     def update(self, grad_clip: float, rates: list[float]) -> None:
         for group, rate in zip(self._share.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
+        if self._writer is not None:
+            self._writer.protect_snapshot()
         self._share.update(grad_clip)
 
     @torch.inference_mode()
@@ -133,5 +140,15 @@ class Following:
     def tensors(self) -> None:
         self._share.tensors()
 
-    def restore(self, scaler: dict[str, Any]) -> None:
-        self._share.receive(scaler)
+    def check_folder(self, run_dir: str, locked: str) -> None:
+        self._group.say_yes(sees_lock(Path(run_dir), locked.encode()))
+
+    def save_shard(self, number: int) -> None:
+        if self._writer is None:
+            self._writer = ShardWriter(self._share.device, self._group.here.local_of)
+        files = self._share.tensors()
+        without_room = self._group.say_yes(self._writer.make_room(files))
+        self._writer.save(files, SavingOrder(self._group, number), waits=bool(without_room))
+
+    def restore(self, scaler: dict[str, Any], shards: list[str] | None) -> None:
+        self._share.receive(scaler, shards)

@@ -91,9 +91,13 @@ class Saves:
             if not self.writer.is_reserved:
                 self.reserve()
                 self.writer.wait()
-            best_val_loss = run.state.best_val_loss if best_before else None
             request = SaveRequest(
-                run.state.step, self._state(), best_val_loss, self.tokenizer, is_last
+                run.state.step,
+                self._state(),
+                run.state.best_val_loss if best_before else None,
+                self.tokenizer,
+                is_last,
+                run.engine.save_shards(self.writer.has_room),
             )
             self.writer.save(run.engine.tensors(), request)
         stall_ms = (run.clock.spent_ns("checkpoint") - before) / 1e6

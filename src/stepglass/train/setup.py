@@ -139,11 +139,13 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         engine = new_engine(plan, around)
         opened.callback(engine.close)
         if not cfg.eval_only:
+            engine.check_folder(folder)
             console.say(f"checkpoints: {save_schedule.bound(around.clock.elapsed_ms())}")
         log = RunLogWriter(folder.folder, folder.check)
         opened.callback(log.close)
         keep = Retention(cfg.keep_last, cfg.keep_every)
-        writer = CheckpointWriter(folder, engine.device, log, keep)
+        sharers = this_rank().local_of if engine.saves_shards else 1
+        writer = CheckpointWriter(folder, engine.device, log, keep, sharers=sharers)
         opened.callback(writer.close)
         run = Run(cfg, folder, plan.data, engine, around.clock, log, console, around.stop)
         windows = choose_windows(plan.data, cfg, engine.device)

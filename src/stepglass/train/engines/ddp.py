@@ -115,7 +115,7 @@ class DdpShare(SingleEngine):
         super().restore(snapshot, place)
         self._share_tensors()
 
-    def receive(self, scaler: dict[str, Any]) -> None:
+    def receive(self, scaler: dict[str, Any], shards: list[str] | None) -> None:
         """Get what rank 0 has restored."""
         self._set_loss_scale(scaler)
         self._share_tensors()

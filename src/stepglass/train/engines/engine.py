@@ -20,6 +20,8 @@ from stepglass.errors import TrainingFailed
 from stepglass.hardware.device import Device
 from stepglass.measure.event_details import RanksEvent
 from stepglass.models.model import Model
+from stepglass.run_dir.commit import OtherShards
+from stepglass.run_dir.folder import RunFolder
 from stepglass.train.muon import MuonAdamW
 
 MicroBatch = tuple[Tensor, Tensor]  # inputs and targets, on the host
@@ -36,6 +38,7 @@ class Engine(ABC):
     """A model, its optimizer, and the device they are on."""
 
     is_spread = False  # True if each process has only a share of the weights
+    saves_shards = False  # True if each process saves this share itself
 
     def __init__(self, model: Model, optimizer: MuonAdamW, device: Device) -> None:
         self.model = model
@@ -90,6 +93,14 @@ class Engine(ABC):
     def tensors(self) -> Files:
         """The tensors for a checkpoint. They are not copies: the next update changes them."""
         return tensors.live_tensors(self.model, self.optimizer, self.device.type)
+
+    def check_folder(self, folder: RunFolder) -> None:  # noqa: B027  one process needs no check
+        """Raise ConfigError if other processes must write to this folder and cannot."""
+
+    def save_shards(self, has_room: bool) -> OtherShards | None:
+        """Let other processes save their part of the state, or return None if `tensors` has all of
+        it. `has_room`: this process can write its part in the background."""
+        return None
 
     def state(self) -> dict[str, Any]:
         """The engine's state for a checkpoint, besides tensors."""

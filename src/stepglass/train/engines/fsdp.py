@@ -5,10 +5,12 @@ weights of a block exist only while the block computes: FSDP gathers them before
 after. Gradients are averaged and split again in the backward pass.
 
 The optimizer works on the shares as plain tensors. A checkpoint is gathered in rank 0's memory, so
-that it is the same as that of one process.
+that it is the same as that of one process. If it is saved in shards, nothing is gathered: every
+process writes what it holds, and reads its rows when the run is resumed.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -18,10 +20,12 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
 from stepglass.checkpoint import tensors
+from stepglass.checkpoint.sharded import ShardedTensors, open_shards
 from stepglass.checkpoint.tensors import Files, Snapshot
 from stepglass.hardware.device import Device
 from stepglass.measure.clock import PhaseClock
 from stepglass.models.model import Model
+from stepglass.run_dir import checkpoints
 from stepglass.train.engines.engine import Engine, MicroBatch, window_losses
 from stepglass.train.engines.group import LEADER, Group
 from stepglass.train.engines.sharded_muon import ShardedMuonAdamW, rows_of_each
@@ -52,9 +56,11 @@ class FsdpShare(Engine):
         device: Device,
         clock: PhaseClock,
         group: Group,
+        saves_shards: bool = False,
     ) -> None:
         """The model is sharded already, and the optimizer is one for it."""
         assert isinstance(model, FSDPModule)
+        self.saves_shards = saves_shards
         self._weights = dict(model.named_parameters())
         own = {p: nn.Parameter(local(p)) for p in self._weights.values()}
         self._own = {name: own[p] for name, p in self._weights.items()}
@@ -127,6 +133,22 @@ class FsdpShare(Engine):
         return bool(is_finite)
 
     def tensors(self) -> Files:
+        return self._own_files() if self.saves_shards else self._whole_files()
+
+    def _own_files(self) -> Files:
+        """The rows of every tensor that this process holds. Counters are the same in all processes,
+        and rank 0 has them."""
+        here, files = self._group.here, Files()
+        for file, name, whole, share in self._named():
+            if whole.dim() or here.leads:
+                kind = file.removesuffix(".safetensors")
+                own = checkpoints.shard_name(kind, here.number, here.of)
+                files.setdefault(own, {})[name] = share
+        if here.leads:
+            files["rank-00000.safetensors"] = tensors.rng_tensors(self.device.type)
+        return files
+
+    def _whole_files(self) -> Files:
         """Gather the whole tensors in rank 0's memory on the host, one at a time."""
         for file, name, whole, share in self._named():
             on_host = self._host.setdefault(file, {})
@@ -151,10 +173,31 @@ class FsdpShare(Engine):
             tensors.check_fits(own, found, place)
 
     def restore(self, snapshot: Snapshot, place: str) -> None:
-        self._distribute(snapshot.model | snapshot.optim)
+        model, optim = snapshot.model, snapshot.optim
+        if isinstance(model, ShardedTensors) and isinstance(optim, ShardedTensors):
+            self._read_rows(model, optim)
+        else:
+            self._distribute({**model, **optim})
 
-    def receive(self, scaler: dict[str, object]) -> None:
-        self._distribute({})
+    @torch.no_grad()
+    def _read_rows(self, model: ShardedTensors, optim: ShardedTensors) -> None:
+        """Read this process's rows of every tensor from a checkpoint in shards."""
+        here = self._group.here
+        for file, name, whole, share in self._named():
+            found = model if file == "model.safetensors" else optim
+            if whole.dim() == 0:
+                share.copy_(found[name])
+                continue
+            each = rows_of_each(whole.size(0), here.of)
+            first = sum(each[: here.number])
+            share.copy_(found.rows(name, first, first + len(share)))
+
+    def receive(self, scaler: dict[str, object], shards: list[str] | None) -> None:
+        """Get what rank 0 restores. `shards`: read it from this checkpoint, by path and hash."""
+        if shards is not None:
+            self._read_rows(*open_shards(Path(shards[0]), shards[1]))
+        else:
+            self._distribute({})
 
     @torch.no_grad()
     def _distribute(self, found: dict[str, Tensor]) -> None:

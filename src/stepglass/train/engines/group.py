@@ -65,9 +65,7 @@ class Group:
         self._unanswered = 0  # seconds since the store has answered, without those of a standstill
         self._closed = threading.Event()
         store.set(f"pid/{here.number}", str(os.getpid()))
-        # A connection of its own: the other one may be waiting for an answer.
-        notes: Any = store
-        threading.Thread(target=self._keep_noting, args=(notes.clone(),), daemon=True).start()
+        threading.Thread(target=self._keep_noting, args=(self.own_store(),), daemon=True).start()
         if not here.leads:
             threading.Thread(target=self._end_without_answers, daemon=True).start()
 
@@ -98,6 +96,13 @@ class Group:
         self._closed.set()
         with suppress(RuntimeError):  # the others may be gone
             dist.destroy_process_group()
+
+    def own_store(self) -> c10d.Store:
+        """Another connection to the store, for another thread: the first one may be waiting for an
+        answer."""
+        store: Any = self._store
+        connection: c10d.Store = store.clone()
+        return connection
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -148,6 +153,11 @@ class Group:
         dist.all_gather(of_each, rows)
         return torch.cat(of_each)
 
+    def say_yes(self, is_yes: bool) -> list[int]:
+        """The processes that do not say yes. All of them must ask at the same time."""
+        answers = self.gather_rows(torch.tensor([is_yes], dtype=torch.uint8))
+        return [number for number, answer in enumerate(answers.tolist()) if not answer]
+
     # -- who is late ----------------------------------------------------------------------------
 
     def begin(self, step: int) -> None:
@@ -181,7 +191,7 @@ class Group:
                 sys.stderr.flush()
                 os._exit(1)
 
-    def _notes(self) -> dict[int, list[int]]:
+    def notes(self) -> dict[int, list[int]]:
         """Where each process was a moment ago: its step, the points it has passed, and a number
         that changes while it lives."""
         keys = {number: f"at/{number}" for number in range(self.here.of)}
@@ -190,9 +200,9 @@ class Group:
 
     def _silent(self) -> tuple[list[int], dict[int, list[int]]]:
         """The processes that give no more notes, and the notes of all."""
-        before = self._notes()
+        before = self.notes()
         time.sleep(2.5 * NOTE_EVERY_S)
-        now = self._notes()
+        now = self.notes()
         return [n for n in range(self.here.of) if n not in now or before.get(n) == now[n]], now
 
     def _late(self) -> list[int]:
@@ -237,7 +247,7 @@ class Group:
             said = self._first_report()
             if said is not None:
                 return said
-            gone = self._gone()
+            gone = self.gone()
             if gone:
                 return f"{', '.join(gone)} ended without a word: killed, or out of memory"
             if is_late:
@@ -256,12 +266,12 @@ class Group:
     def _first_report(self) -> str | None:
         deadline = time.monotonic() + REPORT_WITHIN_S
         while not self._store.check(["error"]):
-            if time.monotonic() > deadline or self._gone():
+            if time.monotonic() > deadline or self.gone():
                 return None
             time.sleep(0.05)
         return str(self._store.get("error").decode())
 
-    def _gone(self) -> list[str]:
+    def gone(self) -> list[str]:
         """The other processes that have ended."""
         pids = self._pids_here()
         return [f"rank {n} (process {pid})" for n, pid in pids.items() if state_of(pid) == "gone"]

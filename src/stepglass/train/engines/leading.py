@@ -8,15 +8,22 @@ when rank 0 stops, at the same step.
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from stepglass.checkpoint.sharded import ShardedTensors
 from stepglass.checkpoint.tensors import Files, Snapshot
+from stepglass.errors import ConfigError
 from stepglass.measure.event_details import RanksEvent
 from stepglass.process import Interrupted
+from stepglass.run_dir import checkpoints, lock
+from stepglass.run_dir.commit import OtherShards
+from stepglass.run_dir.folder import RunFolder
 from stepglass.train.engines.engine import Engine, MicroBatch
-from stepglass.train.engines.group import Group, GroupLost
+from stepglass.train.engines.group import Group, GroupLost, ranks_in_words
+from stepglass.train.engines.shard_saves import MAX_LOCK_BYTES, OthersSaving
 
 
 class Leader(Engine):
@@ -24,9 +31,11 @@ class Leader(Engine):
 
     def __init__(self, share: Engine, group: Group) -> None:
         super().__init__(share.model, share.optimizer, share.device)
+        self.saves_shards = share.saves_shards
         self._scaler = share._scaler
         self._share, self._group = share, group
         self._lost: GroupLost | None = None
+        self._saves = 0  # in shards
 
     def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
         before = torch.get_rng_state()
@@ -75,14 +84,41 @@ class Leader(Engine):
             return self._share.has_finite_weights()
 
     def tensors(self) -> Files:
-        if not self._share.is_spread:
+        if not self._share.is_spread or self._share.saves_shards:
             return self._share.tensors()
         with self._all("tensors"):
             return self._share.tensors()
 
+    def check_folder(self, folder: RunFolder) -> None:
+        if not self._share.saves_shards:
+            return
+        run_dir, locked = folder.where(), folder.folder.read(lock.NAME, MAX_LOCK_BYTES)
+        with self._all("check_folder", run_dir=str(run_dir), locked=locked.decode()):
+            without = self._group.say_yes(True)
+        if without:
+            raise ConfigError(
+                f"--out_dir={run_dir}: {ranks_in_words(without)} cannot see this folder of rank 0, "
+                "and each process has to write its part of a checkpoint there; put it on a disk "
+                "that all machines share, or type --checkpoint_shards=False if rank 0 has memory "
+                "for all parts"
+            )
+
+    def save_shards(self, has_room: bool) -> OtherShards | None:
+        if not self._share.saves_shards:
+            return None
+        self._saves += 1
+        with self._all("save_shard", number=self._saves):
+            without_room = self._group.say_yes(has_room)
+        waits = bool(without_room)
+        return OthersSaving(self._group, self._saves, waits, lambda: self._lost is not None)
+
     def restore(self, snapshot: Snapshot, place: str) -> None:
         self._share.check_fits(snapshot, place)
-        with self._all("restore", scaler=snapshot.state["scaler"]):
+        shards = None
+        if self._share.is_spread and isinstance(snapshot.model, ShardedTensors):
+            manifest = checkpoints.read_manifest(Path(place) / "MANIFEST.json")
+            shards = place, manifest["manifest_sha256"]
+        with self._all("restore", scaler=snapshot.state["scaler"], shards=shards):
             self._share.restore(snapshot, place)
 
     def close(self) -> None:

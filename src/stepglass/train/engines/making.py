@@ -8,6 +8,7 @@ from stepglass.errors import os_reason
 from stepglass.hardware.device import Device
 from stepglass.measure.clock import PhaseClock
 from stepglass.models.model import Model
+from stepglass.settings.train import TrainConfig
 from stepglass.train.console import Console
 from stepglass.train.engines.engine import Engine
 from stepglass.train.engines.replicas import Replicas
@@ -48,15 +49,17 @@ def make_share(
     device: Device,
     clock: PhaseClock,
     group: "Group",
-    parallel: str,
+    cfg: TrainConfig,
 ) -> "DdpShare | FsdpShare":
-    """What one of several processes computes. All of them must call this."""
+    """What one of several processes computes. All of them must call this. `checkpoint_shards` is
+    what rank 0 has decided."""
     # Imported here, because torch's distributed parts take a second.
-    if parallel == "fsdp":
+    if cfg.parallel == "fsdp":
         from stepglass.train.engines import fsdp  # noqa: PLC0415
 
         fsdp.shard(model, device, group)
-        return fsdp.FsdpShare(model, make_optimizer(model), device, clock, group)
+        saves_shards = cfg.checkpoint_shards is True
+        return fsdp.FsdpShare(model, make_optimizer(model), device, clock, group, saves_shards)
     from stepglass.train.engines.ddp import DdpShare  # noqa: PLC0415
 
     return DdpShare(model, make_optimizer(model), device, clock, group)
