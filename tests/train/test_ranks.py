@@ -2,7 +2,9 @@
 
 import signal
 import socket
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
@@ -19,6 +21,9 @@ from stepglass.data.dataset import load_dataset
 from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
+from stepglass.train.engines.engine import Engine
+from stepglass.train.engines.group import GroupLost
+from stepglass.train.engines.leading import Leader
 from stepglass.train.other_processes import Together, reasons
 
 BOTH = pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
@@ -198,6 +203,65 @@ def test_a_lost_process_ends_the_run_and_is_named(fork_server, parallel):
     else:
         assert "were spread over all processes and are not saved" in error
         assert end["iter"] - 10 <= newest <= end["iter"]
+
+
+class LastingShort:
+    """A group whose other process ends when it is given this order."""
+
+    def __init__(self, fatal: str) -> None:
+        self.fatal = fatal
+
+    def tell(self, order: str, **what: object) -> None:
+        if order == self.fatal:
+            raise GroupLost("rank 1 ended")
+
+    def blaming(self) -> nullcontext[None]:
+        return nullcontext()
+
+
+class DrawingShare(Engine):
+    """What a process computes, as far as random numbers go: a dropout in each backward pass."""
+
+    def backward(self, batches, step, counted=1.0):
+        return torch.rand(3).sum()
+
+    def update(self, grad_clip):
+        return None
+
+    def score(self, x, y):
+        return x
+
+    def rehearse_update(self, grad_clip):
+        pass
+
+
+def drawing_share() -> DrawingShare:
+    model = torch.nn.Linear(2, 2)
+    device = SimpleNamespace(type="cpu", grad_scaler=lambda: None)
+    return DrawingShare(model, torch.optim.AdamW(model.parameters()), device)
+
+
+@pytest.mark.parametrize("fatal", ["backward", "update"])
+def test_a_process_lost_within_an_update_leaves_the_random_numbers_of_its_start(fatal):
+    """The checkpoint written then is of that moment, and a resumed run repeats the update."""
+    leader = Leader(drawing_share(), LastingShort(fatal))
+    before = torch.get_rng_state()
+    with pytest.raises(GroupLost):
+        leader.backward([], 0)
+        leader.update(0.0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_random_numbers_of_a_complete_update_are_kept():
+    share = drawing_share()
+    share.is_spread = True
+    leader = Leader(share, LastingShort("has_finite_weights"))
+    leader.backward([], 0)
+    leader.update(0.0)
+    after = torch.get_rng_state()
+    with pytest.raises(GroupLost):
+        leader.has_finite_weights()
+    assert torch.equal(torch.get_rng_state(), after)
 
 
 @BOTH

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from stepglass.checkpoint.sharded import ShardedTensors
-from stepglass.checkpoint.tensors import Files, Snapshot
+from stepglass.checkpoint.tensors import Files, Snapshot, load_rng, rng_tensors
 from stepglass.errors import ConfigError
 from stepglass.measure.event_details import RanksEvent
 from stepglass.process import Interrupted
@@ -35,21 +35,20 @@ class Leader(Engine):
         self._scaler = share._scaler
         self._share, self._group = share, group
         self._lost: GroupLost | None = None
+        self._generators: dict[str, Tensor] | None = None  # before the current update
         self._saves = 0  # in shards
 
     def backward(self, batches: list[MicroBatch], step: int, counted: float = 1.0) -> Tensor:
-        before = torch.get_rng_state()
-        try:
-            with self._all("backward", step=step, count=len(batches), counted=counted):
-                return self._share.backward(batches, step, counted)
-        except GroupLost:
-            torch.set_rng_state(before)  # a resumed run will repeat this update
-            raise
+        self._generators = rng_tensors(self.device.type)
+        with self._all("backward", step=step, count=len(batches), counted=counted):
+            return self._share.backward(batches, step, counted)
 
     def update(self, grad_clip: float) -> Tensor | None:
         rates = [group["lr"] for group in self.optimizer.param_groups]
         with self._all("update", grad_clip=grad_clip, rates=rates):
-            return self._share.update(grad_clip)
+            norm = self._share.update(grad_clip)
+        self._generators = None
+        return norm
 
     def score(self, x: Tensor, y: Tensor) -> Tensor:
         """Each process scores the same number of rows, so some may be scored twice."""
@@ -138,6 +137,8 @@ class Leader(Engine):
                 yield
         except GroupLost as lost:
             self._lost = lost
+            if self._generators is not None:
+                load_rng(self._generators)  # a resumed run will repeat this update
             if self._share.is_spread:
                 lost.is_torn, lost.unsaved = True, "were spread over all processes"
             raise
