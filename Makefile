@@ -50,8 +50,8 @@ test-gpt2: $(VENV)/.installed-dev
 torture: $(VENV)/.installed-dev
 	STEPGLASS_KILLS=200 STEPGLASS_TERMS=20 $(BIN)/python -m pytest -s --timeout=3600 tests/train/test_kill.py tests/checkpoint/test_crash.py
 
-## 20 processes of runs with two killed, at random and while a checkpoint is written, with DDP and FSDP; several
-## minutes. The run must go on within 10 s, which needs a machine with nothing else to do
+## 30 processes of runs with two killed, at random and while a checkpoint is written, with DDP, FSDP and FSDP in
+## shards; several minutes. The run must go on within 10 s, which needs a machine with nothing else to do
 torture-ranks: $(VENV)/.installed-dev
 	STEPGLASS_RANK_KILLS=5 STEPGLASS_RANK_KILLS_WITHIN_S=10 \
 	  $(BIN)/python -m pytest -s -m long tests/train/test_rank_kills.py

@@ -22,6 +22,9 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from helpers import prepare_tiny, records, tiny_args, train_tiny
 from rank_processes import TWO
@@ -187,10 +190,21 @@ def ends_of(processes: list["subprocess.Popen[str]"], since: float) -> list[tupl
 
 
 def has_weights_of_one(out_dir: str, **settings: object) -> bool:
-    """Whether a run has the weights of the same run in one process."""
+    """Whether a run has the weights of the same run in one process, without replicas: they would
+    add up in another order."""
+    torch.set_num_threads(1)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         assert train_tiny(**TWO | {"grad_clip": 0, "out_dir": "one", **settings}) == 0
     return are_same(stored_tensors(out_dir), stored_tensors("one"))
+
+
+def events(name: str, out_dir: str) -> list[dict[str, Any]]:
+    return [r["detail"] for r in records("event", out_dir) if r["name"] == name]
+
+
+def lost_in_log(out_dir: str) -> str:
+    [lost] = events("process_lost", out_dir)
+    return str(lost["why"])
 
 
 Way = dict[str, object]  # settings
@@ -223,10 +237,14 @@ def cut_for_a_while(link: Link, way: Way) -> str:
     link.is_cut = False
     codes = ends_of(processes, time.monotonic())
     assert [code for code, _ in codes] == [0, 0], printed("while")
+    silences = events("silence", "while")
+    assert silences, printed("while")
+    assert all(silence["rank"] == 1 for silence in silences), silences
     longest = max(r["wall_ms"] for r in records("iter", "while")[1:])  # the first has the start-up
     assert has_weights_of_one("while", **settings)
     return (
-        f"the longest iteration took {longest / 1000:.1f} s, the weights are those of one process"
+        f"the longest iteration took {longest / 1000:.1f} s, the weights are those of one process; "
+        f"in the log: rank 1 silent for {silences[0]['silent_ms'] / 1000:.1f} s"
     )
 
 
@@ -240,6 +258,7 @@ def lost_machine(link: Link, way: Way) -> str:
     last = Path("lost-0.txt").read_text().splitlines()[-1]
     assert code == 1, printed("lost")
     assert "rank 1 ended without a word: killed, or its machine was lost" in last, printed("lost")
+    assert "rank 1 ended without a word" in lost_in_log("lost")
     return f"rank 0 ended {after:.1f} s after the kill; {last}"
 
 
@@ -255,6 +274,7 @@ def cut_for_good(link: Link, way: Way) -> str:
     last = Path("good-0.txt").read_text().splitlines()[-1]
     assert "rank 1 did not answer within 8.0s (--rank_timeout)" in last, printed("good")
     assert "rank 0" in Path("good-1.txt").read_text(), printed("good")
+    assert "rank 1 did not answer" in lost_in_log("good")
     [end] = records("end", "good")
     newest = checkpoints.committed(Path("good"))[0]
     checkpoints.verify(newest)

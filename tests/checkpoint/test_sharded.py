@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,17 @@ def test_another_process_writes_what_it_had_at_the_save_and_says_so(has_room, mo
     writer.wait()
     assert none.answers == []  # rank 0 could not begin
     writer.close()
+
+
+def test_a_part_that_is_never_done_does_not_keep_the_process(monkeypatch):
+    monkeypatch.setattr("stepglass.checkpoint.shard_writer.END_WITHIN_S", 0.01)
+    writer, is_gone = ShardWriter(pick_device(TrainConfig(device="cpu"))), threading.Event()
+    live, order = shard(1), Order(None)
+    order.folder = is_gone.wait  # type: ignore[method-assign]
+    assert writer.make_room(live)
+    writer.save(live, order, waits=False)
+    writer.close()
+    assert writer.is_busy()
+    is_gone.set()
+    writer.close()
+    assert not writer.is_busy()

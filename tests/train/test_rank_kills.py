@@ -1,5 +1,5 @@
 """Processes of a run with several, killed at random steps and while a checkpoint is written.
-`make torture-ranks` does it 20 times, and asks how long the run stood still."""
+`make torture-ranks` does it 30 times, and asks how long the run stood still."""
 
 import os
 import random

@@ -1,10 +1,9 @@
 """Several processes that train one model, over gloo. They are real processes."""
 
+import re
 import signal
 import socket
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
@@ -13,17 +12,15 @@ from torch import Tensor
 
 from chats import BLOCK, prepare_chats
 from helpers import prepare_tiny, records, story, tiny_args, train_tiny
-from processes import Forked
+from processes import Forked, pid_of_rank, wait_until
 from rank_processes import TWO, start_ranks, train_ranks
-from runs import digest
+from runs import are_same, digest, stop_after, stored_tensors
 from stepglass.cli import main
 from stepglass.data.dataset import load_dataset
 from stepglass.run_dir import checkpoints
 from stepglass.settings.train import TrainConfig
 from stepglass.train.batches import micro_batches
-from stepglass.train.engines.engine import Engine
-from stepglass.train.engines.group import GroupLost
-from stepglass.train.engines.leading import Leader
+from stepglass.train.engines.helper_process import state_of
 from stepglass.train.other_processes import Together, reasons
 
 BOTH = pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
@@ -80,10 +77,13 @@ def test_two_processes_learn_what_one_learns(fork_server, model, optimizer, para
 
 
 @BOTH
+@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
+@pytest.mark.parametrize("model", ["modern", "gpt2"])
 @pytest.mark.long
-def test_clipped_gradients_have_the_norm_of_one_process(fork_server, parallel):
-    train_ranks(fork_server, out_dir="two", parallel=parallel, grad_clip=0.01)
-    assert train_tiny(**TWO, out_dir="one", grad_clip=0.01) == 0
+def test_clipped_gradients_have_the_norm_of_one_process(fork_server, model, optimizer, parallel):
+    chosen = {"model": model, "optimizer": optimizer, "grad_clip": 0.01}
+    train_ranks(fork_server, out_dir="two", parallel=parallel, **chosen)
+    assert train_tiny(**TWO, out_dir="one", **chosen) == 0
     if parallel == "ddp":
         assert digest("two") == digest("one")
     one, two = weights("one"), weights("two")
@@ -128,6 +128,26 @@ def test_a_run_goes_on_with_another_number_of_processes(fork_server):
     assert main(["resume", "out"]) == 0
     assert digest("out") == digest("whole")
     assert [r["iter"] for r in story("iter")] == list(range(40))
+
+
+@BOTH
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.long
+def test_a_run_of_one_process_goes_on_in_two(fork_server, parallel, replicas, threads, monkeypatch):
+    """One replica, and each update has two micro-batches: the same bits."""
+    threads(replicas)
+    chosen = TWO | {"grad_clip": 0}
+    assert train_tiny(**chosen, out_dir="whole") == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 10)
+        assert train_tiny(**chosen, out_dir="out") == 0
+    train_ranks(fork_server, grad_clip=0, parallel=parallel, init_from="resume")
+    assert records("start")[0].get("replicas") == replicas
+    assert [r["iter"] for r in story("iter")] == list(range(20))
+    if replicas == 1:
+        assert digest("out") == digest("whole")
+    losses = [[r["loss"] for r in story("iter", out_dir)] for out_dir in ("out", "whole")]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -205,65 +225,6 @@ def test_a_lost_process_ends_the_run_and_is_named(fork_server, parallel):
         assert end["iter"] - 10 <= newest <= end["iter"]
 
 
-class LastingShort:
-    """A group whose other process ends when it is given this order."""
-
-    def __init__(self, fatal: str) -> None:
-        self.fatal = fatal
-
-    def tell(self, order: str, **what: object) -> None:
-        if order == self.fatal:
-            raise GroupLost("rank 1 ended")
-
-    def blaming(self) -> nullcontext[None]:
-        return nullcontext()
-
-
-class DrawingShare(Engine):
-    """What a process computes, as far as random numbers go: a dropout in each backward pass."""
-
-    def backward(self, batches, step, counted=1.0):
-        return torch.rand(3).sum()
-
-    def update(self, grad_clip):
-        return None
-
-    def score(self, x, y):
-        return x
-
-    def rehearse_update(self, grad_clip):
-        pass
-
-
-def drawing_share() -> DrawingShare:
-    model = torch.nn.Linear(2, 2)
-    device = SimpleNamespace(type="cpu", grad_scaler=lambda: None)
-    return DrawingShare(model, torch.optim.AdamW(model.parameters()), device)
-
-
-@pytest.mark.parametrize("fatal", ["backward", "update"])
-def test_a_process_lost_within_an_update_leaves_the_random_numbers_of_its_start(fatal):
-    """The checkpoint written then is of that moment, and a resumed run repeats the update."""
-    leader = Leader(drawing_share(), LastingShort(fatal))
-    before = torch.get_rng_state()
-    with pytest.raises(GroupLost):
-        leader.backward([], 0)
-        leader.update(0.0)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_random_numbers_of_a_complete_update_are_kept():
-    share = drawing_share()
-    share.is_spread = True
-    leader = Leader(share, LastingShort("has_finite_weights"))
-    leader.backward([], 0)
-    leader.update(0.0)
-    after = torch.get_rng_state()
-    with pytest.raises(GroupLost):
-        leader.has_finite_weights()
-    assert torch.equal(torch.get_rng_state(), after)
-
-
 @BOTH
 @pytest.mark.long
 def test_a_process_that_hangs_is_named_with_the_step(fork_server, parallel):
@@ -279,6 +240,35 @@ def test_a_process_that_hangs_is_named_with_the_step(fork_server, parallel):
     assert follower.wait() == -signal.SIGKILL
 
 
+@BOTH
+@pytest.mark.long
+def test_rank_0_that_hangs_is_named_by_the_others(fork_server, parallel):
+    """The store may answer all the same: it is torchrun's."""
+    leader, follower = start_ranks(
+        fork_server, parallel=parallel, rank_timeout=3, eval_interval=1000, max_iters=100_000
+    )
+    wait_for_line(leader, "iter 9")
+    leader.send_signal(signal.SIGSTOP)
+    assert (follower.wait(), leader.wait()) == (1, -signal.SIGKILL)
+    error = follower.stderr.read()
+    assert re.fullmatch(
+        r"error: step \d+: rank 1 has heard nothing of rank 0 for 3\.0s \(--rank_timeout\)\n", error
+    )
+
+
+@pytest.mark.long
+def test_processes_without_a_launcher_leave_by_themselves(fork_server):
+    args = tiny_args(**TWO | {"max_iters": 100_000, "eval_interval": 100_000}, nproc=2)
+    launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
+    wait_for_line(launcher, "iter 9")
+    pids = [pid_of_rank(launcher, rank) for rank in (0, 1)]
+    launcher.kill()
+    wait_until(lambda: all(state_of(pid) == "gone" for pid in pids), 100)
+    [saved] = checkpoints.committed(Path("out"))
+    [end] = records("end")
+    assert (end["reason"], end["iter"]) == ("signal", checkpoints.step_of(saved))
+
+
 def test_a_process_that_waits_for_rank_0_ends_at_a_signal(fork_server):
     """Rank 0 may have been killed before it could connect. Others would wait for it in vain."""
     with socket.create_server(("127.0.0.1", 0)) as rank_0:
@@ -291,11 +281,17 @@ def test_a_process_that_waits_for_rank_0_ends_at_a_signal(fork_server):
 
 
 @pytest.mark.long
-def test_a_save_at_every_step_does_not_disturb_the_processes(fork_server):
-    train_ranks(
-        fork_server, parallel="fsdp", checkpoint_interval=1, max_iters=100, eval_interval=1000
-    )
-    assert len(records("checkpoint")) == 100
+@pytest.mark.parametrize(("parallel", "shards"), [("ddp", False), ("fsdp", False), ("fsdp", True)])
+def test_a_save_at_every_step_does_not_disturb_the_processes(fork_server, parallel, shards):
+    """Each is written while the next gradients are computed and added up."""
+    length = {"max_iters": 100, "lr_decay_iters": 100, "eval_interval": 1000, "grad_clip": 0}
+    way = {"parallel": parallel, "checkpoint_shards": shards}
+    train_ranks(fork_server, **way, **length, checkpoint_interval=1)
+    saved = records("checkpoint")
+    assert [r["iter"] for r in saved] == list(range(1, 101))
+    assert all(r["background_ms"] > 0 for r in saved)
+    assert train_tiny(**TWO | length, out_dir="one") == 0
+    assert are_same(stored_tensors("out"), stored_tensors("one"))
 
 
 def test_batches_that_cannot_be_shared_are_refused(fork_server):
@@ -311,8 +307,10 @@ def test_batches_that_cannot_be_shared_are_refused(fork_server):
 
 
 @pytest.mark.long
-def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server):
-    args = tiny_args(**TWO | {"max_iters": 100_000, "eval_interval": 100_000}, nproc=2)
+@pytest.mark.parametrize(("parallel", "shards"), [("ddp", False), ("fsdp", False), ("fsdp", True)])
+def test_nproc_stops_at_a_signal_with_one_checkpoint(fork_server, parallel, shards):
+    way = {"parallel": parallel, "checkpoint_shards": shards}
+    args = tiny_args(**TWO | {"max_iters": 100_000, "eval_interval": 100_000}, **way, nproc=2)
     launcher = fork_server.start("train", *args, env={"OMP_NUM_THREADS": "1"})
     wait_for_line(launcher, "iter 9")
     launcher.send_signal(signal.SIGTERM)

@@ -1,6 +1,7 @@
 """Replicas of the model do what one model would, and leave nothing behind."""
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -333,7 +334,12 @@ def test_a_lost_replica_ends_the_run_with_its_last_whole_update(
     error = capsys.readouterr().err
     assert re.fullmatch(rf"error: replica 1 of the model \(process \d+{words}; {GO_ON}", error)
     assert saved_step() == saved
+    newest = checkpoints.committed(Path("parts"))[0]
+    last_lr = json.loads((newest / "state.json").read_bytes())["last_lr"]
+    assert last_lr == records("iter", "parts")[-1]["lr"]  # of the last update that was done
     assert records("end", "parts")[-1]["reason"] == "failed"
+    [lost] = [r["detail"] for r in records("event", "parts") if r["name"] == "process_lost"]
+    assert lost["why"] in error
     assert_going_on_changes_nothing()
 
 

@@ -159,6 +159,37 @@ def test_rank_0_waits_for_a_slow_process_as_long_as_it_lives(clock):
     assert clock.now_s > 1000
 
 
+class DeadStore(Store):
+    """A store on a machine that is gone: a call that waits for an answer does not return. torch
+    lets one call at a time use a connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._never = threading.Event()
+
+    def check(self, keys: list[str]) -> bool:
+        return self._never.wait()
+
+
+def test_rank_0_does_not_wait_for_a_store_on_a_machine_that_is_gone():
+    asked = []
+
+    def has_lost() -> bool:  # rank 0 notices in what it does meanwhile
+        asked.append(1)
+        return len(asked) > 2
+
+    with pytest.raises(CheckpointError, match="was lost before"):
+        others(ThreeProcesses(DeadStore()), has_lost).finish()
+
+
+def test_training_that_waits_is_not_held_by_a_connection_that_another_thread_uses():
+    stores = []
+    group = ThreeProcesses(Store())
+    group.own_store = lambda: stores.append(Store()) or stores[-1]  # type: ignore[func-returns-value]
+    others(group).hurry()
+    assert [bool(store) for store in stores] == [False, True]
+
+
 def test_the_folder_of_rank_0_is_known_by_its_lock(clock):
     Path("LOCK").write_bytes(b"mine")
     assert sees_lock(Path(), b"mine")

@@ -13,6 +13,9 @@ from stepglass.hardware.device import Device
 from stepglass.run_dir import commit
 from stepglass.run_dir.commit import Entries
 
+# A part that is still written when the run ends belongs to a save that has failed in rank 0.
+END_WITHIN_S = 5.0
+
 
 class ShardOrder(Protocol):
     """One order of rank 0 to write a part of a checkpoint, and the answer to it."""
@@ -48,6 +51,13 @@ class ShardWriter(BackgroundWriter):
         """Start to copy and write the tensors. `waits`: return when they are written."""
         self._order = order
         self._start(files, lambda job: self._write(job, order), waits)
+
+    def close(self) -> None:
+        """Let the part in progress and the thread end. A thread that is in torch's store while the
+        interpreter ends would abort the process."""
+        self._hurry.set()
+        if self._idle.wait(END_WITHIN_S):
+            super().close()
 
     def _write(self, job: Job, order: ShardOrder) -> None:
         try:

@@ -140,6 +140,23 @@ class RanksEvent(Keyed):
     ] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceEvent(Keyed):
+    """One of several processes gave no sign of life for a while, and the run went on."""
+
+    event_name: ClassVar[str] = "silence"
+    rank: Annotated[int, "which process"]
+    silent_ms: Annotated[float, "how long; there is one each second"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLostEvent(Keyed):
+    """A process of the run has ended or does not answer, so the run ends."""
+
+    event_name: ClassVar[str] = "process_lost"
+    why: Annotated[str, "which process, and what is known about it"]
+
+
 EventDetail = (
     WarmUpEvent
     | CompileFailedEvent
@@ -155,6 +172,8 @@ EventDetail = (
     | FolderLostEvent
     | RestartEvent
     | RanksEvent
+    | SilenceEvent
+    | ProcessLostEvent
 )
 EVENTS: dict[str, type[EventDetail]] = {cls.event_name: cls for cls in get_args(EventDetail)}
 

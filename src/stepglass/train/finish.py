@@ -12,7 +12,7 @@ from stepglass.errors import DataError, DeviceError, TrainingFailed, os_reason
 from stepglass.files import FileOps
 from stepglass.measure import clock
 from stepglass.measure.console_lines import stopped_line
-from stepglass.measure.event_details import NotFiniteEvent, SignalEvent
+from stepglass.measure.event_details import NotFiniteEvent, ProcessLostEvent, SignalEvent
 from stepglass.measure.ledger import ledger_totals
 from stepglass.measure.records import EndRecord
 from stepglass.process import freeze_collector, thaw_collector
@@ -47,6 +47,11 @@ def train_to_the_end(t: Training, findings: Findings = lambda run_dir: []) -> No
     except NotFinite as found:
         reason = "failed"
         raise not_finite(t, found) from None
+    except EngineLost as lost:  # in the last save, for which all processes are needed
+        reason = "failed"
+        run.event(ProcessLostEvent(why=str(lost)))
+        t.saves.wait()
+        raise lost_for_good(run, lost) from lost
     except TrainingFailed:
         reason = "failed"
         raise
@@ -77,10 +82,10 @@ def run_loop(t: Training) -> str:
     try:
         return loop(t)
     except EngineLost as lost:
+        run.event(ProcessLostEvent(why=str(lost)))
         if lost.is_torn:
             t.saves.wait()
-            cost = f"; the weights after {run.state.step} updates {lost.unsaved} and are not saved"
-            raise TrainingFailed(f"{lost}{cost}; {how_to_go_on(run)}") from lost
+            raise lost_for_good(run, lost) from lost
         if run.stop.is_set():
             run.console.say(f"note: {lost}")
             return "signal"
@@ -176,6 +181,12 @@ def say_what_next(run: Run) -> None:
 
 
 # -- failures -----------------------------------------------------------------------------------
+
+
+def lost_for_good(run: Run, lost: EngineLost) -> TrainingFailed:
+    """The error for weights that were lost with a process, or half changed."""
+    cost = f"; the weights after {run.state.step} updates {lost.unsaved} and are not saved"
+    return TrainingFailed(f"{lost}{cost if lost.is_torn else ''}; {how_to_go_on(run)}")
 
 
 def how_to_go_on(run: Run) -> str:

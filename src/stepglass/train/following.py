@@ -76,6 +76,7 @@ def take_orders(group: Group) -> None:
     while True:
         order, what = group.listen()
         if order == "close":
+            following.close()
             return
         getattr(following, order)(**what)
 
@@ -152,3 +153,7 @@ class Following:
 
     def restore(self, scaler: dict[str, Any], shards: list[str] | None) -> None:
         self._share.receive(scaler, shards)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from stepglass import units
 from stepglass.hardware.peak import Peak, measured_again
 from stepglass.measure import mfu
 from stepglass.measure.clock import Lap
 from stepglass.measure.console_lines import new_peak_line
-from stepglass.measure.event_details import PeakEvent
+from stepglass.measure.event_details import PeakEvent, SilenceEvent
 from stepglass.measure.records import IterRecord
 from stepglass.train.run import NotFinite, Run
 
@@ -107,7 +108,22 @@ class Iterations:
         is_printed = step % run.cfg.log_interval == 0
         run.console.iteration(record, step_ms, is_printed, run.clock.total())
         run.say_what_failed()
+        for silence in run.engine.silences():
+            run.console.say(silence_line(silence))
+            run.event(silence)
 
     def _is_peak_too_low(self, share: float) -> bool:
         """No step can exceed the peak, so an MFU above 100 % means it was measured too low."""
         return self.run.device.type == "cpu" and share > 1
+
+
+def silence_line(event: SilenceEvent) -> str:
+    """What the console says about it.
+
+    >>> silence_line(SilenceEvent(rank=1, silent_ms=14_200.0))
+    'note: rank 1 gave no sign of life for 14.2s; the run goes on'
+    """
+    return (
+        f"note: rank {event.rank} gave no sign of life for {units.duration(event.silent_ms)}; "
+        "the run goes on"
+    )

@@ -46,11 +46,12 @@ def loop(t: Training) -> str:
         with clock.phase("forward_backward"):
             loss = engine.backward(batches, step, counted)
         with clock.phase("optimizer"):
-            lr = state.last_lr = lr_at(t.place(), cfg, state.rewarm)
+            lr = lr_at(t.place(), cfg, state.rewarm)
             set_lr(engine.optimizer, lr, cfg)
             saves.protect()
             grad_norm = engine.update(cfg.grad_clip)
         state.step += 1
+        state.last_lr = lr
         state.tokens += cfg.tokens_per_iter
         with clock.phase("log"):
             iterations.add(step, lr, loss, grad_norm)

@@ -18,7 +18,7 @@ from stepglass.checkpoint.tensors import Files, Snapshot
 from stepglass.data.dataset import IGNORED
 from stepglass.errors import TrainingFailed
 from stepglass.hardware.device import Device
-from stepglass.measure.event_details import RanksEvent
+from stepglass.measure.event_details import RanksEvent, SilenceEvent
 from stepglass.models.model import Model
 from stepglass.run_dir.commit import OtherShards
 from stepglass.run_dir.folder import RunFolder
@@ -73,6 +73,10 @@ class Engine(ABC):
         """How long each of several processes has computed and waited since the last call, where
         that can be told."""
         return None
+
+    def silences(self) -> list[SilenceEvent]:
+        """Which of several processes gave no sign of life for a while, since the last call."""
+        return []
 
     # -- before the first update ----------------------------------------------------------------
 

@@ -21,7 +21,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -38,6 +38,7 @@ from stepglass.hardware.ranks import Rank
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.engines.helper_process import state_of
 from stepglass.train.engines.network import choose_interface
+from stepglass.train.engines.signs_of_life import SignsOfLife
 
 ORDER_BYTES = 512  # longer orders are sent in two pieces
 LENGTH_BYTES = 4
@@ -62,12 +63,17 @@ class Group:
         within = timedelta(seconds=timeout_s) if here.leads else ORDERS_WITHIN
         self._orders = dist.new_group(backend="gloo", timeout=within)
         self._passed = 0  # points passed in the current order
-        self._unanswered = 0  # seconds since the store has answered, without those of a standstill
+        self._unheard = 0  # seconds without a sign of rank 0, but for those of a standstill here
         self._closed = threading.Event()
         store.set(f"pid/{here.number}", str(os.getpid()))
-        threading.Thread(target=self._keep_noting, args=(self.own_store(),), daemon=True).start()
+        self.signs = SignsOfLife()  # rank 0
+        self._threads = [
+            threading.Thread(target=self._keep_noting, args=(self.own_store(),), daemon=True)
+        ]
         if not here.leads:
-            threading.Thread(target=self._end_without_answers, daemon=True).start()
+            self._threads.append(threading.Thread(target=self._end_without_leader, daemon=True))
+        for thread in self._threads:
+            thread.start()
 
     @classmethod
     def connect(cls, here: Rank, timeout_s: float) -> "Group":
@@ -94,6 +100,10 @@ class Group:
 
     def close(self) -> None:
         self._closed.set()
+        for thread in self._threads:
+            # The interpreter aborts if it ends while a thread is inside of torch's code. A store
+            # that does not answer would hold the thread there for ever.
+            thread.join(REPORT_WITHIN_S)
         with suppress(RuntimeError):  # the others may be gone
             dist.destroy_process_group()
 
@@ -168,28 +178,35 @@ class Group:
         self._passed += 1
 
     def _keep_noting(self, store: c10d.Store) -> None:
-        beat = 0
+        beat, at_leader, heard = 0, f"at/{LEADER}", b""
         with suppress(RuntimeError):  # torchrun is gone
             while not self._closed.wait(NOTE_EVERY_S):
                 beat += 1
                 store.set(f"at/{self.here.number}", f"{self.step} {self._passed} {beat}")
-                if not self.here.leads:
-                    store.get(f"at/{LEADER}")
-                    self._unanswered = 0
+                if self.here.leads:
+                    self.signs.see(self._notes_of_others(store), time.monotonic())
+                elif store.check([at_leader]) and store.get(at_leader) != heard:
+                    heard, self._unheard = store.get(at_leader), 0
 
-    def _end_without_answers(self) -> None:
-        """The others: end this process if the store does not answer. A call to it need not return,
-        and neither need one of gloo's."""
+    def _end_without_leader(self) -> None:
+        """The others: end this process if rank 0 gives no more signs of life, or if the store does
+        not answer. A call to it need not return, and neither need one of gloo's."""
+        leader = self._pids_here([LEADER])
         while not self._closed.wait(NOTE_EVERY_S):
-            self._unanswered += 1
-            if self._unanswered * NOTE_EVERY_S > self.timeout_s:
+            self._unheard += 1
+            if self._unheard * NOTE_EVERY_S > self.timeout_s:
                 within = units.duration(1000 * self.timeout_s)
                 sys.stderr.write(
                     f"error: step {self.step}: rank {self.here.number} has heard nothing of rank 0 "
                     f"for {within} (--rank_timeout)\n"
                 )
                 sys.stderr.flush()
+                self._kill(leader)  # or torchrun would wait for it
                 os._exit(1)
+
+    def _notes_of_others(self, store: c10d.Store) -> dict[int, bytes]:
+        keys = [f"at/{number}" for number in range(1, self.here.of)]
+        return dict(enumerate(store.multi_get(keys), 1)) if store.check(keys) else {}
 
     def notes(self) -> dict[int, list[int]]:
         """Where each process was a moment ago: its step, the points it has passed, and a number
@@ -252,7 +269,7 @@ class Group:
                 return f"{', '.join(gone)} ended without a word: killed, or out of memory"
             if is_late:
                 late = self._late()
-                self._kill(late)
+                self._kill(self._pids_here(n for n in late if n != LEADER))
                 within = units.duration(1000 * self.timeout_s)
                 return f"{ranks_in_words(late)} did not answer within {within} (--rank_timeout)"
             silent, _ = self._silent()
@@ -273,21 +290,21 @@ class Group:
 
     def gone(self) -> list[str]:
         """The other processes that have ended."""
-        pids = self._pids_here()
+        pids = self._pids_here(range(1, self.here.of))
         return [f"rank {n} (process {pid})" for n, pid in pids.items() if state_of(pid) == "gone"]
 
-    def _kill(self, late: list[int]) -> None:
+    def _kill(self, pids: dict[int, int]) -> None:
         """End processes that would keep torchrun waiting: they may not react to a signal."""
-        for number, pid in self._pids_here().items():
-            if number in late:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+        for pid in pids.values():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
-    def _pids_here(self) -> dict[int, int]:
-        """The other processes, if all are on this machine and it can be asked about them."""
+    def _pids_here(self, ranks: Iterable[int]) -> dict[int, int]:
+        """The processes of these ranks, if all are on this machine and it can be asked about
+        them."""
         if self.here.local_of < self.here.of or not os.path.isdir("/proc/self"):
             return {}
-        return {n: int(self._store.get(f"pid/{n}")) for n in range(1, self.here.of)}
+        return {n: int(self._store.get(f"pid/{n}")) for n in ranks}
 
 
 def ranks_in_words(numbers: list[int]) -> str:

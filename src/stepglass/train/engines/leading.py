@@ -16,7 +16,7 @@ from torch import Tensor
 from stepglass.checkpoint.sharded import ShardedTensors
 from stepglass.checkpoint.tensors import Files, Snapshot, load_rng, rng_tensors
 from stepglass.errors import ConfigError
-from stepglass.measure.event_details import RanksEvent
+from stepglass.measure.event_details import RanksEvent, SilenceEvent
 from stepglass.process import Interrupted
 from stepglass.run_dir import checkpoints, lock
 from stepglass.run_dir.commit import OtherShards
@@ -71,10 +71,14 @@ class Leader(Engine):
     def discard_gradients(self) -> None:
         with self._all("discard_gradients"):
             self._share.discard_gradients()
+        self._generators = None  # the warm-up is over: a checkpoint may bring generators of its own
 
     def rank_times(self) -> RanksEvent | None:
         with self._all("rank_times"):
             return self._share.rank_times()
+
+    def silences(self) -> list[SilenceEvent]:
+        return self._group.signs.silences()
 
     def has_finite_weights(self) -> bool:
         if not self._share.is_spread:

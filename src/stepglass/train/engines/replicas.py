@@ -114,7 +114,8 @@ class Replicas(Engine):
         self.update(grad_clip)
 
     def discard_gradients(self) -> None:
-        """Nothing to do: every backward pass starts with zero gradients."""
+        """Every backward pass starts with zero gradients, so only the generator is forgotten."""
+        self._generator = None
 
     def close(self) -> None:
         """End the helpers, and let this process use all threads again."""

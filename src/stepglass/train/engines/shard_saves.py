@@ -4,12 +4,15 @@
     order = SavingOrder(group, number=3)          # each other process, which writes its part
 
 Both work in the threads that write, while training goes on. So they do not use the connection for
-orders or tensors, but torchrun's store, and nothing here waits inside of a call to it.
+orders or tensors, but torchrun's store, and nothing here waits inside of a call to it. If the store
+is on a machine that is gone, a call to it need not return: rank 0 lets a thread of its own ask.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,32 +40,51 @@ class OthersSaving:
         """`has_lost` says that rank 0 has lost a process, in whatever it did meanwhile."""
         self.of, self.waits = group.here.of, waits
         self._group, self._number, self._has_lost = group, number, has_lost
-        self._store = group.own_store()
+        self._store = group.own_store()  # for the thread that asks
+        self._own_store = group.own_store()
         self._has_begun = False
         self._heard: dict[int, tuple[Any, float]] = {}  # the last sign of life of each process
 
     def begin(self, folder: Path) -> None:
         self._has_begun = True
-        self._store.set(key(self._number, "folder"), str(folder))
+        self._own_store.set(key(self._number, "folder"), str(folder))
 
     def cancel(self) -> None:
         self.hurry()  # they must be ready for the next save
         if not self._has_begun:
             with suppress(RuntimeError):
-                self._store.set(key(self._number, "folder"), "")
+                self._own_store.set(key(self._number, "folder"), "")
 
     def hurry(self) -> None:
         with suppress(RuntimeError):  # the store is gone, and the others with it
-            self._store.set(key(self._number, "hurry"), "1")
+            self._own_store.set(key(self._number, "hurry"), "1")
 
     def finish(self) -> Entries:
         """Wait for the answer of every process, also if one has failed: rank 0 deletes the folder
         then, and nobody should still write to it."""
+        found: Future[Entries] = Future()
+        threading.Thread(target=self._collect, args=(found,), daemon=True).start()
+        while True:
+            try:
+                return found.result(LOOK_EVERY_S)
+            except TimeoutError:
+                self._check_not_lost()
+
+    def _collect(self, found: "Future[Entries]") -> None:
+        try:
+            found.set_result(self._answers())
+        except BaseException as error:  # noqa: BLE001  raised by `finish`
+            found.set_exception(error)
+
+    def _check_not_lost(self) -> None:
+        if self._has_lost():
+            raise CheckpointError("another process was lost before it had written its part")
+
+    def _answers(self) -> Entries:
         answers = {rank: key(self._number, rank) for rank in range(1, self.of)}
         last_look = time.monotonic()
         while not self._store.check(list(answers.values())):
-            if self._has_lost():
-                raise CheckpointError("another process was lost before it had written its part")
+            self._check_not_lost()
             time.sleep(LOOK_EVERY_S)
             if time.monotonic() - last_look > ALIVE_EVERY_S:
                 last_look = time.monotonic()
