@@ -126,9 +126,14 @@ def open_run(path: Path) -> RunFolder:
 def forge(checkpoint: Path, name: str, data: bytes) -> None:
     """Put another file into a checkpoint, by somebody who knows how manifests are made."""
     (checkpoint / name).write_bytes(data)
-    manifest = json.loads((checkpoint / "MANIFEST.json").read_text())
     entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    manifest["files"][name] = entry
+    files = json.loads((checkpoint / "MANIFEST.json").read_text())["files"]
+    forge_manifest(checkpoint, files=files | {name: entry})
+
+
+def forge_manifest(checkpoint: Path, **changes: Any) -> None:
+    """Change a manifest, by somebody who knows how they are made."""
+    manifest = json.loads((checkpoint / "MANIFEST.json").read_text()) | changes
     del manifest["manifest_sha256"]
     own = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
     (checkpoint / "MANIFEST.json").write_text(json.dumps({**manifest, "manifest_sha256": own}))

@@ -97,6 +97,19 @@ def compact(number: float | None) -> str:
     return f"{number:.3g}B"
 
 
+def flops(number: float) -> str:
+    """
+    >>> flops(157e9), flops(26.7e12), flops(5.37e15)
+    ('157 GFLOP', '26.7 TFLOP', '5.37 PFLOP')
+    """
+    number /= 1e9
+    for unit in ("G", "T"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}FLOP"
+        number /= 1000
+    return f"{number:.3g} PFLOP"
+
+
 def flops_rate(flops_per_s: float | None) -> str:
     """
     >>> flops_rate(157e9), flops_rate(165.2e12)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from disks import HookedDisk, Killed, dying
-from helpers import forge
+from helpers import forge, forge_manifest
 from stepglass.checkpoint import tensors
 from stepglass.checkpoint.shard_writer import ShardWriter
 from stepglass.checkpoint.sharded import ShardedTensors
@@ -92,6 +92,17 @@ def save(
             / "ckpt"
             / commit.write_checkpoint(ops or FileOps(), run, step, files, 0, others).name
         )
+
+
+def save_whole(step: int) -> Path:
+    """Write a checkpoint of one process."""
+    RUN.mkdir(exist_ok=True)
+    files = {"model.safetensors": rows_of(0), "optim.safetensors": rows_of(0)}
+    contents = tensors.contents_of(files | {"rank-00000.safetensors": tensors.rng_tensors()})
+    contents["state.json"] = Contents.of(b'{"step": %d}' % step)
+    contents["tokenizer.json"] = Contents.of(b"{}\n")
+    with Folder.open(RUN) as run:
+        return RUN / "ckpt" / commit.write_checkpoint(FileOps(), run, step, contents, 0).name
 
 
 def left_behind() -> list[str]:
@@ -218,6 +229,15 @@ def test_a_manifest_with_other_files_than_its_shards_is_refused():
     path = save(1)
     forge(path, shard_name("model", 4, 5), b"")
     with pytest.raises(CheckpointError, match="does not list a checkpoint's files"):
+        tensors.load_snapshot(path)
+
+
+@pytest.mark.parametrize("shards", [0, False, "none", 4])
+def test_a_whole_checkpoint_that_claims_to_have_shards_is_refused(shards):
+    path = save_whole(1)
+    assert tensors.load_snapshot(path).state == {"step": 1}
+    forge_manifest(path, shards=shards)
+    with pytest.raises(CheckpointError, match="does not say how many shards there are"):
         tensors.load_snapshot(path)
 
 

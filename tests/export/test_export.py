@@ -113,7 +113,7 @@ def test_nanogpt_reads_the_checkpoint_as_it_does_its_own():
 def test_tokens_that_nanogpt_does_not_have_are_remarked_on(codec, shows_wrong_text, capsys):
     make_run(SHAPES["gpt2"], tokenizer=codec.to_json())
     assert main(["export", "out", "--to=nanogpt"]) == 0
-    assert ("its sample.py shows wrong text" in capsys.readouterr().out) is shows_wrong_text
+    assert ("its sample.py writes wrong text" in capsys.readouterr().out) is shows_wrong_text
     assert Path("out-nanogpt/ckpt.pt").is_file()
 
 

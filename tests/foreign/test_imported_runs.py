@@ -87,7 +87,7 @@ def test_the_card_of_an_export_does_not_claim_that_it_was_trained_here():
     make_run(SHAPES["llama"], "theirs")
     assert main(["export", "theirs", "--to=hf"]) == 0
     card = Path("theirs-hf/README.md").read_text()
-    assert "from x, written by Stepglass, which has not trained it." in card
+    assert "imported from x, and not trained further by Stepglass." in card
 
 
 @pytest.mark.parametrize(

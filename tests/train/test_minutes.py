@@ -117,6 +117,25 @@ def test_a_part_of_the_shape_that_was_given_keeps_the_rest_of_it():
     assert "batch_size" in changed
 
 
+@pytest.mark.parametrize("given", [{"n_kv_head": 4}, {"n_kv_head": 3}, {"n_head_dim": 48}])
+def test_heads_that_were_given_keep_the_shape_they_belong_to(given):
+    """An imported model has them as well."""
+    cfg = TrainConfig(**given)
+    changed = model_for_time(cfg, a_minute(), ALL - set(given))
+    assert not {"n_layer", "n_embd", "n_head", "n_inner"} & set(changed)
+    assert "batch_size" in changed
+    nothing = model_for_time(cfg, a_minute(), ALL - set(given) - set(fit_to_time.MAY_CHANGE))
+    assert nothing == {}
+
+
+def test_a_long_context_that_was_given_gets_a_smaller_model():
+    facts = a_minute(seconds=600)
+    free = model_for_time(TrainConfig(), facts, ALL)
+    long = model_for_time(TrainConfig(block_size=8192), facts, ALL - {"block_size"})
+    assert long["n_embd"] < free["n_embd"]
+    assert "block_size" not in long
+
+
 # -- the command line ---------------------------------------------------------------------------
 
 

@@ -60,7 +60,8 @@ def with_chat_template(codec: Tokenizer) -> Tokenizer:
         if missing:
             raise DataError(
                 "the model has no chat template, and cannot write the plain one: it has never seen "
-                f"{', '.join(map(repr, missing[:8]))}; prepare with --tokenizer=bpe"
+                f"{', '.join(map(repr, missing[:8]))}; train a new model on conversations: prepare "
+                "them with --tokenizer=bpe, and leave --init_from out"
             )
     end = tokenizer.END_OF_TEXT if codec.end_of_text is not None else END_OF_ANSWER
     if isinstance(codec, LibraryTokenizer):

@@ -55,7 +55,7 @@ def _origin(run_dir: Path) -> str:
     imported = imported_model(run_dir)
     if imported is None:
         return "trained with Stepglass"
-    return f"from {_cell(imported.source)}, written by Stepglass, which has not trained it"
+    return f"imported from {_cell(imported.source)}, and not trained further by Stepglass"
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> list[str]:

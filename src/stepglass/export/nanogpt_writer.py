@@ -11,7 +11,6 @@ from torch import Tensor
 from stepglass.checkpoint import tensors
 from stepglass.data.tokenizer import CharTokenizer
 from stepglass.errors import CheckpointError
-from stepglass.foreign.nanogpt_checkpoint import GPT2_VOCABULARIES
 from stepglass.measure.shapes import GPTConfig
 from stepglass.models.gpt2 import GPT
 from stepglass.run_dir import listing
@@ -61,10 +60,10 @@ def write_nanogpt(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> I
             f"note: nanoGPT reads its characters from data/{checkpoint['config']['dataset']}/"
             "meta.pkl: put the meta.pkl beside ckpt.pt there"
         )
-    elif shape.vocab_size not in GPT2_VOCABULARIES:
+    elif loaded.tokenizer.to_json().get("kind") != "gpt2":
         yield (
-            "note: nanoGPT has GPT-2's tokens and characters, and this model others: it can train "
-            "on tokens of data/, but its sample.py shows wrong text; for text, export with --to=hf"
+            "note: nanoGPT does not know this model's tokens: it can train on tokens in data/, but "
+            "its sample.py writes wrong text; for text, export with --to=hf"
         )
 
 

@@ -260,7 +260,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 def _expected_files(manifest: dict[str, Any]) -> set[str]:
     files, of = set(FILES_OF[manifest["schema"]]), manifest.get("shards", 0)
-    if (manifest["schema"] == SHARDED_SCHEMA) != (type(of) is int and of > 0):
+    is_sharded = manifest["schema"] == SHARDED_SCHEMA
+    if is_sharded != ("shards" in manifest) or is_sharded != (type(of) is int and of > 0):
         raise ValueError("it does not say how many shards there are")
     if of > len(manifest["files"]):
         raise ValueError(f"it lists fewer files than {of} shards have")

@@ -64,7 +64,7 @@ def sized_for_time(
     changes = fit_to_time.model_for_time(cfg, facts, free)
     if changes:
         chosen = ", ".join(f"{key}={value}" for key, value in changes.items())
-        fit = f"about {units.compact(facts.flops)}FLOP fit into the time"
+        fit = f"about {units.flops(facts.flops)} fit into the time"
         console.say(f"minutes: {cfg.minutes:g}: {fit}: {chosen}")
         cfg = replace(cfg, **changes)
     flops_per_iter = shape_of(cfg, data.vocab_size).flops_per_token() * cfg.tokens_per_iter

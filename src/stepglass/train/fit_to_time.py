@@ -64,6 +64,7 @@ ASSUMED_GPU_PEAK = 2e13
 # The settings that may be changed, if nobody chose them.
 MAY_CHANGE = tuple(RUNGS[0].settings(TrainConfig()))
 SHAPE = ("n_layer", "n_embd", "n_head", "n_inner")
+OF_THE_HEADS = ("n_kv_head", "n_head_dim")  # they have to go with the number of heads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +85,19 @@ class TimeAndData:
         return self.seconds * MFU * (self.peak_flops or assumed)
 
 
-def rung_for(cfg: TrainConfig, facts: TimeAndData) -> Rung:
-    """The largest size that sees enough tokens in the time, and that has enough data."""
+def rung_for(cfg: TrainConfig, facts: TimeAndData, context: int | None = None) -> Rung:
+    """The largest size that sees enough tokens in the time, and that has enough data. `context` is
+    a block_size that was given."""
     best = RUNGS[0]
     for rung in RUNGS[1:]:
-        shape = shape_of(replace(cfg, **rung.settings(cfg)), facts.vocab_size)
+        block_size = context or rung.block_size
+        settings = rung.settings(cfg) | dict.fromkeys(OF_THE_HEADS, 0)
+        shape = shape_of(replace(cfg, **settings | {"block_size": block_size}), facts.vocab_size)
         computed = shape.num_params() - shape.num_looked_up()
         sees_enough = facts.flops / shape.flops_per_token() >= ENOUGH * computed
         has_enough = (
             computed <= MOST_PER_TOKEN * facts.train_tokens
-            and LEAST_WINDOWS * rung.block_size <= facts.val_tokens
+            and LEAST_WINDOWS * block_size <= facts.val_tokens
         )
         if sees_enough and has_enough:
             best = rung
@@ -102,9 +106,11 @@ def rung_for(cfg: TrainConfig, facts: TimeAndData) -> Rung:
 
 def model_for_time(cfg: TrainConfig, facts: TimeAndData, free: Collection[str]) -> dict[str, Any]:
     """The settings to change for the time. If a part of the model's shape was given, all of it
-    stays as it is, because the parts belong together."""
-    wanted = rung_for(cfg, facts).settings(cfg)
-    if not all(key in free for key in SHAPE):
+    stays as it is, because the parts belong together. Batch and context are then still those that
+    suit the time."""
+    context = None if "block_size" in free else cfg.block_size
+    wanted = rung_for(cfg, facts, context).settings(cfg)
+    if not all(key in free for key in (*SHAPE, *OF_THE_HEADS)):
         wanted = {key: value for key, value in wanted.items() if key not in SHAPE}
     return {
         key: value for key, value in wanted.items() if key in free and value != getattr(cfg, key)
