@@ -241,6 +241,37 @@ def test_a_whole_checkpoint_that_claims_to_have_shards_is_refused(shards):
         tensors.load_snapshot(path)
 
 
+class OthersStillWriting(OthersHere):
+    """Others that write for as long as nobody waits for them."""
+
+    waited_in: Path | None = None
+    hurried = False
+
+    def hurry(self) -> None:
+        self.hurried = True
+
+    def finish(self) -> Entries:
+        self.waited_in = self._folder if self._folder.is_dir() else None
+        raise CheckpointError("rank 3: no space left on device")
+
+
+def test_a_disk_that_is_full_in_rank_0_waits_for_the_others_before_it_deletes(monkeypatch):
+    RUN.mkdir()
+    others = OthersStillWriting(lambda folder, number: {})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(commit, "_write_files", full)
+    files = tensors.contents_of(shard(0))
+    with Folder.open(RUN) as run, pytest.raises(OSError, match="No space left on device"):
+        commit.write_checkpoint(FileOps(), run, 1, files, 0, others)
+    assert others.hurried
+    assert others.waited_in is not None
+    assert others.waited_in.is_absolute()
+    assert left_behind() == []
+
+
 # -- the thread of another process ---------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import errno
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -123,10 +124,8 @@ def write_checkpoint(
             ops.mkdir(folder, temporary)
             with folder.sub(temporary) as inside:
                 if others is not None:
-                    others.begin(run.where() / "ckpt" / temporary)
-                entries = _write_files(ops, inside, files)
-                if others is not None:
-                    entries |= _written_by_others(inside, others)
+                    others.begin((run.where() / "ckpt" / temporary).absolute())
+                entries = _write_with_others(ops, inside, files, others)
                 manifest = _manifest(step, final, entries, others.of if others else 0)
                 write_new_file(ops, inside, "MANIFEST.json", len(manifest), [manifest])
                 ops.fsync_directory(inside)
@@ -151,6 +150,22 @@ def _write_files(ops: FileOps, inside: Folder, files: Mapping[str, Contents]) ->
         digest = write_new_file(ops, inside, name, contents.num_bytes, contents.parts)
         entries[name] = {"bytes": contents.num_bytes, "sha256": digest}
     return entries
+
+
+def _write_with_others(
+    ops: FileOps, inside: Folder, files: Mapping[str, Contents], others: OtherShards | None
+) -> Entries:
+    """Write this process's files while the others write theirs. If this process cannot, the folder
+    will be deleted, so nobody may be writing to it any more."""
+    try:
+        entries = _write_files(ops, inside, files)
+    except OSError:
+        if others is not None:
+            others.hurry()
+            with suppress(CheckpointError):
+                others.finish()
+        raise
+    return entries if others is None else entries | _written_by_others(inside, others)
 
 
 def _written_by_others(inside: Folder, others: OtherShards) -> Entries:

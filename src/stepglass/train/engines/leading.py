@@ -95,7 +95,9 @@ class Leader(Engine):
     def check_folder(self, folder: RunFolder) -> None:
         if not self._share.saves_shards:
             return
-        run_dir, locked = folder.where(), folder.folder.read(lock.NAME, MAX_LOCK_BYTES)
+        # Another process may have been started in another folder.
+        run_dir = folder.where().absolute()
+        locked = folder.folder.read(lock.NAME, MAX_LOCK_BYTES)
         with self._all("check_folder", run_dir=str(run_dir), locked=locked.decode()):
             without = self._group.say_yes(True)
         if without:
@@ -120,7 +122,7 @@ class Leader(Engine):
         shards = None
         if self._share.is_spread and isinstance(snapshot.model, ShardedTensors):
             manifest = checkpoints.read_manifest(Path(place) / "MANIFEST.json")
-            shards = place, manifest["manifest_sha256"]
+            shards = str(Path(place).absolute()), manifest["manifest_sha256"]
         with self._all("restore", scaler=snapshot.state["scaler"], shards=shards):
             self._share.restore(snapshot, place)
 
