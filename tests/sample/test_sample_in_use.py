@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from stepglass.cli import main
+from stepglass.data import confined_template
 from stepglass.data.chat_template import rendered
 from stepglass.data.marked_text import encode_text
 from stepglass.data.tokenizer import CharTokenizer
@@ -139,15 +140,32 @@ HOSTILE = [
     "{{ 1 / 0 }}",
     "{% if %}",
     "{{ raise_exception('no system role') }}",
+    "{{ 'a' * 30000000000 }}",
+    "{% set all = namespace(x='aaaaaaaa') %}"
+    "{% for a in range(40) %}{% set all.x = all.x ~ all.x %}{% endfor %}",
+    "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+    "{{ messages[0].content.encode('no such code') }}",
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
 ]
 
 
 @pytest.mark.parametrize("template", HOSTILE)
-def test_a_template_that_means_harm_is_one_line(template):
+def test_a_template_that_means_harm_is_one_line(template, monkeypatch):
+    monkeypatch.setattr(confined_template, "SECONDS", 3)
     with pytest.raises(DataError) as refused:
         rendered(template, list(MESSAGES), {})
     assert "\n" not in str(refused.value)
     assert not Path("owned").exists()
+    monkeypatch.setattr(confined_template, "SECONDS", 60)
+    assert rendered("{{ messages[1].content }}", MESSAGES, {}) == "again"  # as if nothing was
+
+
+def test_a_template_has_the_memory_of_a_process_of_its_own():
+    """Without its limit this one would take 8 GB, and this process with it."""
+    template = "{% set a = 'x' * 8000000000 %}{{ a|length }}"
+    with pytest.raises(DataError, match="more than 512 MB of memory"):
+        rendered(template, MESSAGES, {})
 
 
 @pytest.mark.finished_run

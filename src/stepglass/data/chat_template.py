@@ -1,8 +1,8 @@
 """Conversations as the text that a model reads and writes, by the chat template of its tokenizer.
 
-A template is a Jinja program that came with a model, so it runs in Jinja's sandbox. A tokenizer
-with an attribute `chat_template` has one. Data sets of conversations for a model without one get
-a plain template of ours:
+A template is a Jinja program that came with a model, so it runs in Jinja's sandbox, in a process of
+its own. A tokenizer with an attribute `chat_template` has one. Data sets of conversations for a
+model without one get a plain template of ours:
 
     <|user|>
     What is 2 + 2?
@@ -13,20 +13,16 @@ Tokenizers without an end of text, such as characters, have `<|end|>` there.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
-from functools import lru_cache
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from stepglass.data import tokenizer
+from stepglass.data import confined_template, tokenizer
 from stepglass.data.library_tokenizer import LibraryTokenizer
 from stepglass.data.tokenizer import CharTokenizer, Tokenizer
 from stepglass.errors import DataError
-from stepglass.units import one_line
 
 ROLES = ("system", "user", "assistant")
 END_OF_ANSWER = "<|end|>"  # where the tokenizer has no end of text
 MARKS = "".join(f"<|{role}|>\n" for role in ROLES) + END_OF_ANSWER  # of the plain template
-LONGEST = 1 << 22  # characters that a template may write
 
 
 class Message(TypedDict):
@@ -107,34 +103,6 @@ def rendered(
     template: str, messages: list[Message], special: Mapping[str, str], asks: bool = True
 ) -> str:
     """The text of a conversation; if it asks for an answer, up to where that begins. Raises
-    DataError if the template refuses it or is broken."""
-    import jinja2  # noqa: PLC0415 - takes a moment, and most models have no template
-
-    try:
-        parts, length = [], 0
-        for part in _program(template).generate(
-            messages=messages, add_generation_prompt=asks, **special
-        ):
-            parts.append(part)
-            length += len(part)
-            if length > LONGEST:
-                raise DataError(f"the chat template writes more than {LONGEST:,} characters")
-    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
-        reason = one_line(str(error))[:200]
-        raise DataError(f"the model's chat template cannot be used: {reason}") from error
-    return "".join(parts)
-
-
-@lru_cache(maxsize=4)
-def _program(template: str) -> Any:
-    """The template, compiled. Raises jinja2.TemplateError."""
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
-
-    def refuse(reason: Any) -> None:
-        raise DataError(f"the chat template refuses this conversation: {one_line(str(reason))}")
-
-    # These options and names are what templates of the transformers library are written for.
-    world = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    world.globals["raise_exception"] = refuse
-    world.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    return world.from_string(template)
+    DataError if the template refuses it, is broken, or takes too long."""
+    names = {"messages": messages, "add_generation_prompt": asks, **special}
+    return confined_template.PROCESS.text_of(template, names)

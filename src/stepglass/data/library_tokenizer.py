@@ -6,11 +6,16 @@ a document, the model's chat template, and what GGUF calls the way to split text
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from stepglass.data import text_pieces
+from stepglass.errors import DataError
+from stepglass.units import one_line
+
+MAX_GROWTH = 64
 
 _BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -46,6 +51,7 @@ class LibraryTokenizer:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
+        refuse_growth(data["tokenizer"])
         text = json.dumps(data["tokenizer"])
         import tokenizers  # noqa: PLC0415 - not needed for --help
 
@@ -71,14 +77,16 @@ class LibraryTokenizer:
         return self.vocab.get(token) if isinstance(token, str) else None
 
     def _encoded(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        with naming_panics():
+            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def encode(self, text: str) -> "np.ndarray[Any, Any]":
         if not self._has_bytes:  # only words of bytes are known to end at spaces
             return np.array(self._encoded(text), dtype=np.int32)
-        pieces = self._tokenizer.encode_batch_fast(
-            list(word_pieces(text)), add_special_tokens=False
-        )
+        with naming_panics():
+            pieces = self._tokenizer.encode_batch_fast(
+                list(word_pieces(text)), add_special_tokens=False
+            )
         ids = [np.array(piece.ids, dtype=np.int32) for piece in pieces]
         return np.concatenate(ids or [np.empty(0, np.int32)])
 
@@ -91,6 +99,47 @@ class LibraryTokenizer:
 
     def to_json(self) -> dict[str, Any]:
         return self._data
+
+
+@contextmanager
+def naming_panics() -> Iterator[None]:
+    """Context manager: raises DataError where the library gives up. It stops at patterns that look
+    at a text in millions of ways, with an error that is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        reason = one_line(str(error))[:100]
+        raise DataError(f"the model's tokenizer cannot encode this text: {reason}") from error
+
+
+def refuse_growth(stored: dict[str, Any]) -> None:
+    """Raise ValueError if a tokenizer.json could make a text many times as long: a few lines that
+    double it fill any memory."""
+    for part in ("normalizer", "pre_tokenizer", "decoder"):
+        grows, nodes = 1.0, [stored.get(part)]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, list):
+                nodes += node
+            elif isinstance(node, dict):
+                grows *= _growth(node)
+                nodes += node.values()
+            if grows > MAX_GROWTH:
+                raise ValueError(f"its {part} makes a text more than {MAX_GROWTH} times as long")
+
+
+def _growth(node: dict[str, Any]) -> float:
+    """How many times as long a text can become at most by a step."""
+    if node.get("type") == "ByteLevel":
+        return 2.0  # a byte becomes a letter, which may be two bytes
+    written = len(str(node.get("content", node.get("prepend", ""))))
+    if node.get("type") != "Replace":
+        return max(1.0, float(written))
+    pattern = node.get("pattern")
+    text = pattern.get("String") if isinstance(pattern, dict) else None
+    return max(1.0, written / len(text) if isinstance(text, str) and text else written + 1.0)
 
 
 def word_pieces(text: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from stepglass.measure.shapes import ModernConfig, Shape
 from stepglass.models import registry
 
 MAX_POSITIONS = 1 << 20
+MAX_LAYERS = 1000  # each takes time and memory, however small it is
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def shape_or_refuse(path: Path, make: Callable[[], Shape]) -> Shape:
         shape = make()
         if shape.block_size > MAX_POSITIONS:
             raise ValueError(f"a context of {shape.block_size} tokens")
+        if shape.n_layer > MAX_LAYERS:
+            raise ValueError(f"{shape.n_layer} layers")
         return shape
     except KeyError as error:
         raise CheckpointError(f"{path}: expected a model's shape, {error} is missing") from error
