@@ -1,6 +1,8 @@
 """The progress bar in a real terminal, which is resized while a run goes on."""
 
+import random
 import re
+import time
 
 from helpers import command, prepare_tiny, tiny_args
 from processes import wait_until
@@ -37,6 +39,30 @@ def bar_is_below_everything(lines: list[str], width: int) -> bool:
     assert re.match(r"(forward_backward|start-up) \d+%", shares), shares
     is_narrow = all(len(line) <= width for line in lines)
     return is_narrow and not BAR.search("\n".join(since_start(lines[:-3])))
+
+
+def test_a_window_that_is_dragged_about_keeps_every_line_and_no_piece_of_the_bar():
+    """It is resized in the middle of drawings, and before the program is told."""
+    prepare_tiny()
+    settings = tiny_args(max_iters=1_000_000, eval_interval=200, log_interval=EVERY, compile=False)
+    moments = random.Random(1)
+    with terminal_window() as window:
+        window.start(command("train", *settings), 80)
+        wait_until(lambda: printed(window.history()))
+        for _ in range(25):
+            window.resize(moments.choice([30, 40, 50, 60, 80, 120, 200]))
+            time.sleep(moments.uniform(0, 0.1))
+        window.resize(100)
+        last = printed(window.history())[-1]
+        wait_until(lambda: printed(window.history())[-1] > last)
+        window.press("C-c")
+        wait_until(lambda: "exit code: 0" in window.history())
+        window.resize(200)
+        lines = window.history()
+    end = lines.index("where the time went:")
+    assert not [line for line in since_start(lines[:end]) if BAR.search(line)]
+    numbers = printed(lines)
+    assert numbers == list(range(0, numbers[-1] + 1, EVERY))
 
 
 def test_the_bar_fits_every_width_and_leaves_nothing_behind():

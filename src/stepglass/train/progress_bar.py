@@ -6,6 +6,12 @@
 
 `bar_rows` makes the text for any width. What is less important is left out on a narrow terminal.
 `ProgressBar` draws it with rich, which keeps it below everything that is printed meanwhile.
+
+A terminal that becomes narrower breaks the rows on the screen in two, and may tell the program
+later, or in the middle of a drawing. So nothing here counts rows that were drawn before: the cursor
+waits at the beginning of the first row, where it stays when rows are broken, and everything from
+there on is erased. Rows are written with the terminal's own wrapping switched off, so that each
+takes one line at any width.
 """
 
 import os
@@ -18,17 +24,14 @@ from stepglass.measure.ledger import LedgerRow, shown_phase
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, ConsoleRenderable
-    from rich.control import Control
     from rich.segment import Segment
 
-# Columns of a row. A terminal that becomes narrower breaks the rows that no longer fit. If it says
-# so only later, a piece of the bar may stay behind. Nothing breaks while it is wider than this.
-WIDEST = 76
+WIDEST = 76  # columns of a row: longer bars are no easier to read
 NARROWEST = 10  # columns of the bar itself
-# Columns left free at the right end: the terminal prints ^C there, and a row must not wrap.
-FREE = 3
 SMALL_SHARE = 0.005
 LINE, ASCII_LINE = "━━", "#-"  # what is done, what is left
+ERASE_BELOW = "\r\x1b[J"
+NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"
 
 Row = list[tuple[str, str]]  # pieces of text, each with its style
 
@@ -122,7 +125,6 @@ class ProgressBar:
         self._stream = stream
         self._console = Console(file=stream, emoji=False, markup=False, highlight=False)
         self._moment: Moment | None = None
-        self._lengths: list[int] = []  # of the rows on the screen
         self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
         self._live.start()
         # This hook is called for everything that is printed, after Live's own.
@@ -150,19 +152,11 @@ class ProgressBar:
     def process_renderables(
         self, renderables: list["ConsoleRenderable"]
     ) -> list["ConsoleRenderable"]:
+        """The first one is Live's own way back to the first row, which counts rows."""
+        from rich.segment import Segments  # noqa: PLC0415
+
         self._console.size = terminal_size(self._stream)
-        return [self._undo_reflow(), *renderables]
-
-    def _undo_reflow(self) -> "Control":
-        """Terminals break the rows of a bar in two when they become narrower, and take the cursor
-        to the end. Live removes as many rows as it has drawn; this removes the others before."""
-        from rich.control import Control  # noqa: PLC0415
-        from rich.segment import ControlType  # noqa: PLC0415
-
-        width = self._console.width
-        more = sum((length - 1) // width for length in self._lengths if length)
-        erase_and_up = ((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
-        return Control(*erase_and_up * more)
+        return [Segments([_control(ERASE_BELOW)]), *renderables[1:]]
 
     def __rich_console__(
         self, console: "Console", options: "ConsoleOptions"
@@ -173,10 +167,20 @@ class ProgressBar:
         rows: list[Row] = []
         if self._moment is not None:
             line = ASCII_LINE if options.ascii_only else LINE
-            rows = bar_rows(self._moment, min(WIDEST, options.size.width - FREE), line)
-        self._lengths = [sum(len(text) for text, _ in row) for row in rows]
+            columns, height = options.size
+            rows = bar_rows(self._moment, min(WIDEST, columns), line)[: max(1, height - 1)]
+        yield _control(NO_WRAP)
         for number, row in enumerate(rows):
             if number:
                 yield Segment.line()
             for text, style in row:
                 yield Segment(text, Style.parse(style))
+        back_up = f"\x1b[{len(rows) - 1}A" if len(rows) > 1 else ""
+        yield _control(f"{WRAP}\r{back_up}")
+
+
+def _control(codes: str) -> "Segment":
+    """Codes for the terminal, which rich counts as no text."""
+    from rich.segment import ControlType, Segment  # noqa: PLC0415
+
+    return Segment(codes, None, [(ControlType.CARRIAGE_RETURN,)])
