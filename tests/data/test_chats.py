@@ -186,7 +186,7 @@ def test_of_a_line_of_100_megabytes_only_the_beginning_is_read(monkeypatch, caps
         (imported("{{ messages[99].content }}"), "the model's chat template cannot be used"),
         (imported("{% for i in range(10**9) %}{% endfor %}"), "Range too big"),
         (imported("{{ raise_exception('no') }}"), "refuses this conversation: no"),
-        (tokenizer.CharTokenizer({"a": 0, "b": 1}), "it has never seen '\\n', '<', '>', 'd'"),
+        (tokenizer.CharTokenizer({"a": 0, "b": 1}), "its characters lack '\\n', '<', '>', 'd'"),
         (tokenizer.WordTokenizer({"aa": 0, "b": 1}), "a table of words has no room"),
     ],
 )

@@ -252,7 +252,8 @@ def test_rank_0_that_hangs_is_named_by_the_others(fork_server, parallel):
     assert (follower.wait(), leader.wait()) == (1, -signal.SIGKILL)
     error = follower.stderr.read()
     assert re.fullmatch(
-        r"error: step \d+: rank 1 has heard nothing of rank 0 for 3\.0s \(--rank_timeout\)\n", error
+        r"error: step \d+: rank 1 has heard nothing from rank 0 for 3\.0s \(--rank_timeout\)\n",
+        error,
     )
 
 

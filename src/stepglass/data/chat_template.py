@@ -55,9 +55,9 @@ def with_chat_template(codec: Tokenizer) -> Tokenizer:
         missing = sorted(set(MARKS) - codec.to_json()["chars"].keys())
         if missing:
             raise DataError(
-                "the model has no chat template, and cannot write the plain one: it has never seen "
-                f"{', '.join(map(repr, missing[:8]))}; train a new model on conversations: prepare "
-                "them with --tokenizer=bpe, and leave --init_from out"
+                "the model has no chat template, and its characters lack "
+                f"{', '.join(map(repr, missing[:8]))} of the plain one. Train a new model: prepare "
+                "the conversations with --tokenizer=bpe, and leave out --init_from"
             )
     end = tokenizer.END_OF_TEXT if codec.end_of_text is not None else END_OF_ANSWER
     if isinstance(codec, LibraryTokenizer):

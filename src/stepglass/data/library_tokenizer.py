@@ -127,7 +127,9 @@ def refuse_growth(stored: dict[str, Any]) -> None:
                 grows *= _growth(node)
                 nodes += node.values()
             if grows > MAX_GROWTH:
-                raise ValueError(f"its {part} makes a text more than {MAX_GROWTH} times as long")
+                raise ValueError(
+                    f"its {part} could make a text more than {MAX_GROWTH} times as long"
+                )
 
 
 def _growth(node: dict[str, Any]) -> float:

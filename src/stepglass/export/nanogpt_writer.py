@@ -62,8 +62,9 @@ def write_nanogpt(loaded: Sampler, folder: Path, run_dir: Path, dtype: str) -> I
         )
     elif loaded.tokenizer.to_json().get("kind") != "gpt2":
         yield (
-            "note: nanoGPT does not know this model's tokens: it can train on tokens in data/, but "
-            "its sample.py writes wrong text; for text, export with --to=hf"
+            "note: nanoGPT does not know this model's tokens: its train.py works with data that "
+            "has these tokens, but its sample.py writes wrong text; to write text, export with "
+            "--to=hf"
         )
 
 

@@ -146,7 +146,7 @@ class SilenceEvent(Keyed):
 
     event_name: ClassVar[str] = "silence"
     rank: Annotated[int, "which process"]
-    silent_ms: Annotated[float, "how long; there is one each second"]
+    silent_ms: Annotated[float, "for how long; a process gives a sign of life every second"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,9 +121,9 @@ def silence_line(event: SilenceEvent) -> str:
     """What the console says about it.
 
     >>> silence_line(SilenceEvent(rank=1, silent_ms=14_200.0))
-    'note: rank 1 gave no sign of life for 14.2s; the run goes on'
+    'note: rank 1 was silent for 14.2s and answers again; the run goes on'
     """
     return (
-        f"note: rank {event.rank} gave no sign of life for {units.duration(event.silent_ms)}; "
-        "the run goes on"
+        f"note: rank {event.rank} was silent for {units.duration(event.silent_ms)} and answers "
+        "again; the run goes on"
     )

@@ -197,8 +197,8 @@ class Group:
             if self._unheard * NOTE_EVERY_S > self.timeout_s:
                 within = units.duration(1000 * self.timeout_s)
                 sys.stderr.write(
-                    f"error: step {self.step}: rank {self.here.number} has heard nothing of rank 0 "
-                    f"for {within} (--rank_timeout)\n"
+                    f"error: step {self.step}: rank {self.here.number} has heard nothing from rank "
+                    f"0 for {within} (--rank_timeout)\n"
                 )
                 sys.stderr.flush()
                 self._kill(leader)  # or torchrun would wait for it
