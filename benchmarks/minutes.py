@@ -19,7 +19,10 @@ from typing import NamedTuple
 
 from stepglass.settings.command_line import read_recipe
 
-RECIPES = ("quick", "quick_gpt2", "speedrun_cpu", "shakespeare_char", "gpt2")
+RECIPES = (
+    "quick", "quick_gpt2", "speedrun_cpu", "shakespeare_char", "shakespeare_char_gpt2", "gpt2",
+    "gpt2_modern",
+)  # fmt: skip
 HAND = {
     1: (
         "3x128 64x24", "3x128 128x16", "2x128 128x16", "2x128 256x8", "3x128 256x8", "2x96 128x16",

@@ -66,8 +66,8 @@ def page() -> str:
         ),
         _section(
             "nanoGPT's Shakespeare model, 10.7M parameters",
-            "`--recipe=shakespeare_char`: 5000 updates of 16,384 tokens.",
-            "shakespeare_char",
+            "`--recipe=shakespeare_char_gpt2`: 5000 updates of 16,384 tokens.",
+            "shakespeare_char_gpt2",
             [],
         ),
         "\n".join(_cpus()),

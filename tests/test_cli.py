@@ -59,7 +59,8 @@ def test_help_of_train_shows_the_values_that_a_run_here_gets(monkeypatch, capsys
     monkeypatch.setattr(train_help, "sees_gpu", lambda: True)
     on_gpu = said(capsys, "train", "--help")
     assert "recipe shakespeare_char, which a run on a GPU gets" in " ".join(on_gpu.split())
-    assert "--max_iters=5000 " in on_gpu
+    assert "--max_iters=1800 " in on_gpu
+    assert "--learning_rate=0.001 " in said(capsys, "train", "--model=gpt2", "--help")
 
 
 def test_flags_beside_help_change_its_values(capsys):

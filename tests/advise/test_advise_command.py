@@ -126,7 +126,7 @@ def test_a_run_trains_on_with_the_file_that_it_was_advised(capsys):
 
 
 def test_nanogpts_flags_describe_the_same_run(capsys):
-    text = told(capsys, "--device=4090", "--recipe=shakespeare_char", "--for=nanogpt")
+    text = told(capsys, "--device=4090", "--recipe=shakespeare_char_gpt2", "--for=nanogpt")
     first = text.split("\n\n", 1)[0].replace("\\\n", " ")
     words = shlex.split(first.removeprefix("Type:"))
     assert words[:2] == ["python", "train.py"]
@@ -177,7 +177,7 @@ def test_a_larger_card_takes_a_larger_batch():
 
 
 def test_evaluations_stay_in_the_budget_and_keep_their_windows():
-    for recipe in ("gpt2", "shakespeare_char"):
+    for recipe in ("gpt2", "gpt2_modern", "shakespeare_char", "shakespeare_char_gpt2"):
         for name in ("3060 12gb", "4090", "h100", "m1"):
             advice = advice_for(name, f"--recipe={recipe}")
             reason = next(r for r in advice.reasons if r.setting == "eval_interval")
@@ -238,7 +238,7 @@ def test_a_data_set_that_is_here_is_looked_at(capsys):
     Path("data/mine").mkdir(parents=True)
     Path("data/mine/meta.json").write_text(json.dumps(meta))
     text = told(capsys, "--device=4090", "--dataset=mine", "--max_iters=1000")
-    assert "16.4 passes over mine" in " ".join(text.split())
+    assert "8.2 passes over mine" in " ".join(text.split())
     assert "is not known" not in text
     unknown = told(capsys, "--device=4090", "--dataset=elsewhere", "--max_iters=1000")
     assert "The vocabulary of elsewhere is not known; 50304 was assumed." in " ".join(
@@ -371,7 +371,7 @@ LARGE = ["--recipe=gpt2", "--n_layer=48", "--n_head=25", "--n_embd=1600"]
         (["--device=4070", "--recipe=gpt2", "--batch_size=640"], "batch_size=640 needs"),
         (["--device=T4", "--recipe=gpt2", "--dtype=bfloat16"], "T4 has no bfloat16 units"),
         (["--device=4070", "--recipe=quick", "--for=nanogpt"], "nanoGPT has the gpt2 model only"),
-        (["--device=4070", "--n_head=5"], "n_head=5 must divide n_embd=384"),
+        (["--device=4070", "--n_head=5"], "n_head=5 must divide n_embd=256"),
         (["--device=4070", "--recipe=nope"], "--recipe expects one of"),
         (["--device=4070", "--for=jax"], "--for: for expects auto or stepglass or nanogpt"),
         (["--device=4070", "-o", "x.txt"], "--out expects a name that ends in .toml"),
@@ -397,7 +397,7 @@ def test_a_file_that_is_no_log_is_refused(capsys):
 def test_a_log_that_hides_its_model_asks_for_it(capsys):
     log = nanogpt_log(time_ms=33.2, mfu=11.1)
     assert "the log does not say what the model is; describe it:" in refused(capsys, log)
-    assert as_data(capsys, log, "--recipe=shakespeare_char")["expect"]["ms_per_iter"] > 30
+    assert as_data(capsys, log, "--recipe=shakespeare_char_gpt2")["expect"]["ms_per_iter"] > 30
 
 
 def test_a_log_that_contradicts_the_settings_is_refused(capsys):

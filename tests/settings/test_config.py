@@ -103,8 +103,8 @@ def test_a_flag_is_read_as_nanogpt_would_or_better(argv, key, value):
         (["--n_embd=36", "--n_head=12"], "n_embd=36 over n_head=12 must be even"),
         (
             ["--recipe=slow"],
-            "--recipe expects one of finetune, gpt2, quick, quick_gpt2, shakespeare_char, "
-            "speedrun_cpu, none, found 'slow'",
+            "--recipe expects one of finetune, gpt2, gpt2_modern, quick, quick_gpt2, "
+            "shakespeare_char, shakespeare_char_gpt2, speedrun_cpu, none, found 'slow'",
         ),
         (["--max_iters=__import__('os')"], "max_iters expects a whole number"),
         (["--learning_rate=1e308"], "learning_rate must be at most 1e+20, found 1e+308"),

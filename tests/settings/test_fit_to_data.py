@@ -80,8 +80,23 @@ def test_a_length_in_epochs_is_a_choice_of_iterations():
     assert "max_iters" in read_command_line(["--dropout=0.1"]).free_settings()
 
 
-def test_a_dropout_that_is_higher_already_is_kept():
-    assert "dropout" not in chosen(quick(dropout=0.4), 45_000)
+def test_a_dropout_that_is_higher_already_is_kept_and_is_enough():
+    assert not {"dropout", "weight_decay"} & set(chosen(quick(dropout=0.4), 45_000))
+
+
+def test_a_recipe_is_not_changed_for_its_own_data():
+    cfg: TrainConfig = TRAIN_SETTINGS.build(read_recipe("shakespeare_char"))
+    own = Facts(
+        train_tokens=1_003_854, val_tokens=111_540, parameters=2_657_536, in_embeddings=33_280
+    )
+    found = {choice.key for choice in choices(cfg, own, ALL)}
+    assert found == {"eval_iters", "eval_interval", "eval_budget", "patience"}
+
+
+def test_the_dropout_of_a_recipe_is_left_out_for_large_data():
+    assert chosen(quick(dropout=0.15), 10**8) == {"dropout": 0.0}
+    assert chosen(quick(dropout=0.15), 10**8, ALL - {"dropout"}) == {}
+    assert chosen(quick(), 10**8) == {}
 
 
 def test_tiny_data_is_not_seen_a_thousand_times():

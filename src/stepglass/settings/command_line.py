@@ -187,7 +187,7 @@ def read_recipe(name: str) -> dict[str, Given]:
 def recipe_by_device(kind: str, model: str) -> str:
     """The recipe of a run for which no other was named."""
     if kind != "cpu":
-        return "shakespeare_char"
+        return "shakespeare_char_gpt2" if model == "gpt2" else "shakespeare_char"
     return "quick_gpt2" if model == "gpt2" else "quick"
 
 

@@ -5,8 +5,8 @@
 A model that sees a small text many times memorises it, and predicts new text worse and worse. How
 hard it would memorise follows from two ratios: how often it sees each token (epochs), and how many
 parameters it has for each token. Their product is the pressure. Dropout and weight decay grow with
-its logarithm. For large data the pressure is low, and nothing is changed. docs/recipes.md has the
-measurements.
+its logarithm. For large data the pressure is low, and only a recipe's dropout is left out.
+docs/recipes.md has the measurements.
 """
 
 import math
@@ -111,29 +111,41 @@ def choices(cfg: TrainConfig, facts: Facts, free: Collection[str]) -> list[Choic
     """The settings to change for small data. Only those in `free` are changed: nobody has chosen
     them."""
     if not is_small(cfg, facts):
-        return []
+        return without_dropout(cfg, facts) if "dropout" in free else []
     found = []
     iters = max(LEAST_ITERS, iters_in(MOST_EPOCHS, cfg, facts.train_tokens))
     if iters < cfg.max_iters and "max_iters" in free:
         epochs = iters * cfg.tokens_per_iter / facts.train_tokens
         found.append(Choice("max_iters", iters, f"{epochs:.0f} epochs; more improve nothing"))
         cfg = replace(cfg, max_iters=iters)
-    dropout = dropout_for(pressure(cfg, facts))
-    if dropout > cfg.dropout:
-        per_token = facts.parameters / facts.train_tokens
-        found.append(
-            Choice(
-                "dropout",
-                dropout,
-                f"{epochs_of(cfg, facts.train_tokens):.1f} epochs and {per_token:.1f} parameters "
-                "per token: the model would memorise the text without it",
-            )
-        )
+    if cfg.dropout < dropout_for(pressure(cfg, facts)):
+        found.extend(against_memorising(cfg, facts))
+    return [choice for choice in [*found, *evaluations(cfg, facts)] if choice.key in free]
+
+
+def against_memorising(cfg: TrainConfig, facts: Facts) -> list[Choice]:
+    per_token = facts.parameters / facts.train_tokens
+    reason = (
+        f"{epochs_of(cfg, facts.train_tokens):.1f} epochs and {per_token:.1f} parameters per "
+        "token: the model would memorise the text without it"
+    )
+    found = [Choice("dropout", dropout_for(pressure(cfg, facts)), reason)]
     decay = decay_for(pressure(cfg, facts))
     if decay > cfg.weight_decay:
         reason = "large weights memorise, and the loss is steadier with it"
         found.append(Choice("weight_decay", decay, reason))
-    return [choice for choice in [*found, *evaluations(cfg, facts)] if choice.key in free]
+    return found
+
+
+def without_dropout(cfg: TrainConfig, facts: Facts) -> list[Choice]:
+    """A recipe has the dropout that is right for its own data."""
+    if not cfg.dropout:
+        return []
+    epochs = epochs_of(cfg, facts.train_tokens)
+    per_token = facts.parameters / facts.train_tokens
+    few = "too few to memorise the text"
+    reason = f"{epochs:.3g} epochs and {per_token:.3g} parameters per token: {few}"
+    return [Choice("dropout", 0.0, reason)]
 
 
 def evaluations(cfg: TrainConfig, facts: Facts) -> list[Choice]:
