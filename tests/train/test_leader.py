@@ -4,12 +4,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 import torch
 
+from stepglass.errors import ConfigError
 from stepglass.hardware.ranks import Rank
 from stepglass.train import following
 from stepglass.train.engines import group
@@ -55,6 +57,21 @@ def leader(fatal: str, is_spread: bool = False) -> Leader:
     share = DrawingShare(model, torch.optim.AdamW(model.parameters()), device)
     share.is_spread = is_spread
     return Leader(share, LastingShort(fatal))
+
+
+def test_a_folder_that_another_process_does_not_see_is_refused_at_the_start():
+    """As on two machines without a disk in common."""
+    made = leader("nothing")
+    made._share.saves_shards = True
+    made._group.say_yes = lambda is_yes: [1]
+    folder = SimpleNamespace(
+        where=lambda: Path("out"), folder=SimpleNamespace(read=lambda name, most: b"locked")
+    )
+    with pytest.raises(ConfigError) as caught:
+        made.check_folder(folder)
+    error = str(caught.value)
+    assert error.startswith(f"--out_dir={Path.cwd()}/out: rank 1 cannot see this folder of rank 0")
+    assert error.endswith("type --checkpoint_shards=False if rank 0 has memory for all parts")
 
 
 def lose(call: Callable[[], object]) -> None:
