@@ -4,8 +4,9 @@
 
 Every size is trained for a few updates by `stepglass train` in a process of its own, on random
 tokens, by turns. The time of a size is the fifth shortest of a hundred updates or so: other
-programs only make them longer. The constants of a CPU in advise/time_model.py were fitted to the
-first sizes; the others show what they are worth.
+programs only make them longer. The model knows the peak of this machine and the time of the first
+size here, as `--minutes` does; its other constants were fitted to the next six, elsewhere. The
+others show what it is worth.
 """
 
 import argparse
@@ -21,8 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stepglass.advise.time_model import cpu_chip, predict_update
 from stepglass.measure.shapes import shape_of
+from stepglass.measure.time_model import (
+    Chip,
+    UpdateTime,
+    cpu_chip,
+    fitted_to,
+    predict_update,
+)
 from stepglass.settings.train import TrainConfig
 
 TOLERANCE = 0.20
@@ -46,20 +53,21 @@ class Size(NamedTuple):
         optimizer = "muon" if self.model == "modern" else "adamw"
         return TrainConfig(**settings, optimizer=optimizer, gradient_accumulation_steps=1)
 
-    def predicted_ms(self, peak_flops: float) -> float:
+    def predicted(self, chip: Chip) -> UpdateTime:
         return predict_update(
             shape_of(self.config(), self.vocab_size),
-            cpu_chip(peak_flops),
+            chip,
             batch_size=self.batch_size,
             accumulation=1,
             does_compile=False,
             uses_muon=self.model == "modern",
-        ).total_ms
+        )
 
 
+MEASURED = Size("modern", 3, 128, 4, 256, 64, 24, 65)
 FITTED = (
+    MEASURED,
     Size("modern", 2, 96, 3, 192, 64, 24, 65),
-    Size("modern", 3, 128, 4, 256, 64, 24, 65),
     Size("modern", 4, 192, 6, 384, 128, 16, 65),
     Size("modern", 6, 384, 6, 768, 256, 8, 65),
     Size("modern", 2, 512, 8, 1024, 128, 8, 4096),
@@ -125,19 +133,25 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             for size in FITTED + OTHERS:
-                expected_ms = quick_of(times[size]) if times[size] else size.predicted_ms(1.7e11)
+                expected_ms = (
+                    quick_of(times[size])
+                    if times[size]
+                    else size.predicted(cpu_chip(1.7e11)).total_ms
+                )
                 iters = 6 + int(ROUND_S * 1000 / expected_ms)
                 found, peak = train(size, Path(folder), iters)
                 times[size] += found
                 peaks.append(peak)
     peak = median(peaks)
-    print(f"matmul peak {peak / 1e9:.0f} GFLOP/s, the median of {len(peaks)}")
+    chip = fitted_to(quick_of(times[MEASURED]), cpu_chip(peak), MEASURED.predicted)
+    print(f"matmul peak {peak / 1e9:.0f} GFLOP/s, the median of {len(peaks)}; "
+          f"half of it at a width of {chip.half_width:.0f}")  # fmt: skip
     worst = 0.0
     for name, sizes in (("fitted", FITTED), ("others", OTHERS)):
         print(f"\n{name}\n| model | layers x width | context x batch | vocabulary | measured, ms "
               "| predicted, ms | error |\n|---|---|---|---|---|---|---|")  # fmt: skip
         for size in sizes:
-            measured, predicted = quick_of(times[size]), size.predicted_ms(peak)
+            measured, predicted = quick_of(times[size]), size.predicted(chip).total_ms
             error = predicted / measured - 1
             print(f"| {size.model} | {size.n_layer} x {size.n_embd} | {size.block_size} x "
                   f"{size.batch_size} | {size.vocab_size} | {measured:.1f} | {predicted:.1f} | "

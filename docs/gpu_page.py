@@ -6,10 +6,10 @@ python docs/gpu_page.py > docs/gpu.md
 
 import sys
 
-from stepglass.advise.time_model import chip_of, predict_update
 from stepglass.measure.devices import find_device
 from stepglass.measure.memory_model import largest_batch, memory_of, same_rows
 from stepglass.measure.shapes import GPTConfig, ModernConfig
+from stepglass.measure.time_model import chip_of, predict_update
 
 GPUS = {
     "NVIDIA GeForce RTX 3060": 12,

@@ -2,17 +2,25 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
 from helpers import TINY, prepare_tiny, records
+from stepglass import units
 from stepglass.cli import main
+from stepglass.hardware.choose import pick_device
+from stepglass.hardware.peak import Peak
+from stepglass.measure.shapes import shape_of
+from stepglass.measure.time_model import cpu_chip
 from stepglass.settings import fit_to_data
-from stepglass.settings.command_line import read_command_line, resolve
+from stepglass.settings.command_line import read_command_line, read_recipe, resolve
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 from stepglass.train import by_the_clock, fit_to_time
-from stepglass.train.fit_to_time import RUNGS, TimeAndData, model_for_time, rung_for
+from stepglass.train.fit_to_time import RUNGS, TimeAndData, chip_here, model_for_time, rung_for
 from stepglass.train.time_budget import TimeBudget
 
 ALL = frozenset(TRAIN_SETTINGS.names())
@@ -65,41 +73,74 @@ def test_a_budget_that_is_used_up_by_the_start_is_over():
 # -- the model ----------------------------------------------------------------------------------
 
 
-def a_minute(**other) -> TimeAndData:
+def a_minute(peak_flops=1e11, **other) -> TimeAndData:
     """Of a small CPU, on a megabyte of text as characters."""
-    known = {"seconds": 60, "peak_flops": 1e11, "device_type": "cpu"}
+    known = {"seconds": 60, "chip": cpu_chip(peak_flops)}
     known |= {"vocab_size": 65, "train_tokens": 10**6, "val_tokens": 10**5}
     return TimeAndData(**(known | other))
 
 
+QUICK = TRAIN_SETTINGS.build(read_recipe("quick"))
+
+
 def test_more_time_and_a_faster_machine_get_a_larger_model():
     sizes = [
-        RUNGS.index(rung_for(TrainConfig(), a_minute(seconds=10.0**power, train_tokens=10**9)))
+        RUNGS.index(rung_for(QUICK, a_minute(seconds=10.0**power, train_tokens=10**9)))
         for power in range(9)
     ]
     assert sizes == sorted(sizes)
     assert (sizes[0], sizes[-1]) == (0, len(RUNGS) - 1)
-    assert a_minute(seconds=120).flops == 2 * a_minute().flops
-    assert a_minute(peak_flops=3e11).flops == pytest.approx(3 * a_minute().flops)
+    assert a_minute(seconds=120).updates(QUICK) == pytest.approx(
+        2 * a_minute().updates(QUICK), 0.01
+    )
+    fast = a_minute(peak_flops=3e11, seconds=300)
+    assert rung_for(QUICK, fast).n_embd > rung_for(QUICK, a_minute(seconds=300)).n_embd
 
 
-def test_an_unknown_speed_is_assumed_to_be_that_of_a_small_machine():
-    unknown = a_minute(peak_flops=None)
-    assert unknown.flops == a_minute().flops
-    assert unknown.flops < a_minute(peak_flops=None, device_type="cuda").flops
+def test_a_cpu_that_is_slower_than_its_peak_promises_gets_a_smaller_model():
+    promised = a_minute(seconds=300)
+    expected_ms = promised.update_time(QUICK, promised.chip).total_ms
+    measured = promised.measured(QUICK, 4 * expected_ms)
+    assert measured.updates(QUICK) == pytest.approx(promised.updates(QUICK) / 4, 0.01)
+    assert rung_for(QUICK, measured).n_embd < rung_for(QUICK, promised).n_embd
+
+
+def test_the_chip_of_a_run_is_that_of_the_device_table_with_the_peak_of_the_run():
+    card = chip_here("cuda", "NVIDIA GeForce RTX 4070", "bfloat16", 2 * 58.3e12)
+    assert (card.bytes_per_s, card.peak_flops) == (504e9, 2 * 58.3e12)
+    assert chip_here("cpu", "cpu", "float32", 3e11) == cpu_chip(3e11)
+
+
+@pytest.mark.parametrize("device_type", ["cpu", "cuda", "mps"])
+def test_an_unknown_device_is_taken_for_a_small_one(device_type):
+    chip = chip_here(device_type, "NVIDIA Nonesuch 9", "float32", None)
+    assert chip.kind == device_type
+    assert 1 < a_minute(chip=chip).updates(QUICK) < 1e6
+
+
+def test_the_learning_rates_suit_the_size_whatever_the_recipe_of_the_device():
+    """The recipe of a GPU has the rates of its own larger model."""
+    for_gpu = TRAIN_SETTINGS.build(read_recipe("shakespeare_char"))
+    facts = a_minute(seconds=1200)
+    assert rung_for(for_gpu, facts).settings(for_gpu) == rung_for(QUICK, facts).settings(QUICK)
+    gpt2 = TrainConfig(model="gpt2", learning_rate=1e-3)
+    assert RUNGS[-1].settings(gpt2)["learning_rate"] == pytest.approx(1e-3 * RUNGS[-1].rate)
+
+
+def test_the_first_rates_of_the_ladder_are_those_of_quick():
+    settings = RUNGS[0].settings(QUICK)
+    assert all(settings[name] == getattr(QUICK, name) for name in fit_to_time.RATES)
 
 
 def test_a_large_vocabulary_gets_a_smaller_model_for_its_head_takes_time():
-    few, many = (
-        rung_for(TrainConfig(), a_minute(seconds=1200, vocab_size=size)) for size in (65, 50_257)
-    )
+    few, many = (rung_for(QUICK, a_minute(seconds=1200, vocab_size=size)) for size in (65, 50_257))
     assert many.n_embd < few.n_embd
 
 
 def test_small_data_gets_a_smaller_model_and_a_context_that_it_has_room_for():
     all_day = {"seconds": 86_400}
-    assert rung_for(TrainConfig(), a_minute(**all_day, train_tokens=45_000)).n_embd == 128
-    small = rung_for(TrainConfig(), a_minute(**all_day, train_tokens=1800, val_tokens=200))
+    assert rung_for(QUICK, a_minute(**all_day, train_tokens=45_000)).n_embd == 128
+    small = rung_for(QUICK, a_minute(**all_day, train_tokens=1800, val_tokens=200))
     assert small == RUNGS[0]
 
 
@@ -130,10 +171,42 @@ def test_heads_that_were_given_keep_the_shape_they_belong_to(given):
 
 def test_a_long_context_that_was_given_gets_a_smaller_model():
     facts = a_minute(seconds=600)
-    free = model_for_time(TrainConfig(), facts, ALL)
+    free = model_for_time(QUICK, facts, ALL)
     long = model_for_time(TrainConfig(block_size=8192), facts, ALL - {"block_size"})
     assert long["n_embd"] < free["n_embd"]
     assert "block_size" not in long
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+def chosen_at(monkeypatch, update_ms: float | None, group=None) -> tuple[TrainConfig, list[str]]:
+    """The settings that 30 minutes get if the timed model takes so long for an update, and what the
+    console says."""
+    said: list[str] = []
+    around = SimpleNamespace(
+        clock=SimpleNamespace(elapsed_ms=lambda: 0.0),
+        console=SimpleNamespace(say=said.append),
+        stop=Event(),
+        free=ALL,
+        group=group,
+    )
+    data = SimpleNamespace(vocab_size=65, train=range(10**7), val=range(10**6))
+    speed = (pick_device(TrainConfig(device="cpu")), Peak(1e11, "measured"))
+    monkeypatch.setattr(by_the_clock, "time_of", lambda probe, batch_size: update_ms)
+    return by_the_clock.sized_for_time(replace(QUICK, minutes=30), data, speed, around), said
+
+
+def test_the_size_depends_on_the_speed_of_small_models_here_and_not_on_the_peak_alone(monkeypatch):
+    slow, fast = (chosen_at(monkeypatch, update_ms)[0] for update_ms in (10_000.0, 50.0))
+    by_peak, said = chosen_at(monkeypatch, None)  # too little memory to time it
+    assert slow.n_embd < by_peak.n_embd < fast.n_embd
+    flops = by_peak.max_iters * by_peak.tokens_per_iter * shape_of(by_peak, 65).flops_per_token()
+    assert f"minutes: 30: about {units.flops(flops)} fit into the time: " in said[0]
+
+
+def test_the_first_of_several_processes_times_nothing_while_the_others_wait(monkeypatch):
+    assert chosen_at(monkeypatch, 10_000.0, group="g")[0] == chosen_at(monkeypatch, None)[0]
 
 
 # -- the command line ---------------------------------------------------------------------------

@@ -6,10 +6,10 @@ docs/hardware.md shows all of them, and a test keeps each within 25 %.
 
 from dataclasses import dataclass
 
-from stepglass.advise.time_model import LAYER_BYTES, Chip, chip_of, cpu_chip, predict_update
 from stepglass.measure.devices import device_named
 from stepglass.measure.memory_model import memory_of_nanogpt
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
+from stepglass.measure.time_model import LAYER_BYTES, Chip, chip_of, cpu_chip, predict_update
 
 MOST_ERROR = 0.25
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
-from stepglass.advise.time_model import evaluation_in_updates, save_wait_ms
 from stepglass.explain.rules.evaluation_cost import LEAST_BATCHES, LEAST_EVALS
+from stepglass.measure.time_model import evaluation_in_updates, save_wait_ms
 
 MOST_EVALS = 200  # in a run: each may be a new best, which is saved. But if updates are slow,
 OFTEN_MS = 30 * 60_000.0  # nobody wants to wait longer than this for a validation loss

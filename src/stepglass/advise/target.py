@@ -9,10 +9,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from stepglass.advise.time_model import Chip, Kind, chip_of, cpu_chip
 from stepglass.explain.study import Part
 from stepglass.measure.devices import KnownDevice, device_named, find_device
 from stepglass.measure.memory_model import SPARE
+from stepglass.measure.time_model import Chip, Kind, chip_of, cpu_chip
 
 # A part of a card's memory that no advice uses. The allocator keeps freed blocks, in pieces that do
 # not fit the next request (nanoGPT #303: 18.8 GB in use where the sum is 15.4): the memory model

@@ -3,7 +3,7 @@
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
-from stepglass.advise.time_model import UpdateTime, predict_update
+from stepglass.measure.time_model import UpdateTime, predict_update
 from stepglass.settings.train import TrainConfig
 
 WORTH_SAYING = 0.03  # a change of speed

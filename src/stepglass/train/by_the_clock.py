@@ -21,7 +21,9 @@ from stepglass.measure.shapes import shape_of
 from stepglass.settings import fit_to_data
 from stepglass.settings.train import TrainConfig
 from stepglass.train import fit_to_time
-from stepglass.train.console import Console
+from stepglass.train.batch_probe import Probe, time_of
+from stepglass.train.building import Surroundings
+from stepglass.train.fit_to_time import TimeAndData
 from stepglass.train.time_budget import END_MS, TimeBudget
 from stepglass.train.training import Training
 
@@ -31,20 +33,58 @@ START_MS = 2000.0  # of the start-up that is still to come when the model is cho
 
 
 def sized_for_time(
-    cfg: TrainConfig,
-    data: Dataset,
-    speed: tuple[Device, Peak],
-    clock: PhaseClock,
-    free: Collection[str],
-    console: Console,
+    cfg: TrainConfig, data: Dataset, speed: tuple[Device, Peak], around: Surroundings
 ) -> TrainConfig:
     """The settings with a model for the time, and about as many iterations as will fit into it. A
     run that is resumed keeps its model."""
     if not cfg.minutes or cfg.init_from == "resume" or cfg.eval_only:
         return cfg
+    free = set(around.free)
     if cfg.starts_from_model:
-        free = set(free) - set(fit_to_time.MAY_CHANGE)
+        free -= set(fit_to_time.MAY_CHANGE)
+    facts = measured_facts(cfg, data, speed, around, free)
+    changes = fit_to_time.model_for_time(cfg, facts, free)
+    cfg = replace(cfg, **changes)
+    iters = facts.updates(cfg)
+    if changes:
+        chosen = ", ".join(f"{key}={value}" for key, value in changes.items())
+        per_token = shape_of(cfg, data.vocab_size).flops_per_token()
+        flops = units.flops(iters * cfg.tokens_per_iter * per_token)
+        around.console.say(f"minutes: {cfg.minutes:g}: about {flops} fit into the time: {chosen}")
+    return replace(cfg, max_iters=min(iters, most_iters(cfg, len(data.train))))
+
+
+def measured_facts(
+    cfg: TrainConfig,
+    data: Dataset,
+    speed: tuple[Device, Peak],
+    around: Surroundings,
+    free: Collection[str],
+) -> TimeAndData:
+    """What the choice depends on. On a CPU, the model that the peak suggests is timed, because
+    CPUs differ in how much of their peak small models reach."""
     device, peak = speed
+    dtype = str(device.dtype).removeprefix("torch.")
+    facts = TimeAndData(
+        seconds=seconds_for_updates(cfg, around.clock),
+        chip=fit_to_time.chip_here(device.type, device.name, dtype, peak.flops_per_s),
+        vocab_size=data.vocab_size,
+        train_tokens=len(data.train),
+        val_tokens=len(data.val),
+    )
+    if device.type != "cpu" or around.group is not None:
+        return facts
+    guess = replace(cfg, **fit_to_time.model_for_time(cfg, facts, free))
+    shape = shape_of(guess, data.vocab_size)
+    probe = Probe(guess, device, data, shape, around.clock, around.console, around.stop.is_set)
+    update_ms = time_of(probe, guess.batch_size)
+    if update_ms is None:  # too little memory: refused later, with the reason
+        return facts
+    return replace(facts.measured(guess, update_ms), seconds=seconds_for_updates(cfg, around.clock))
+
+
+def seconds_for_updates(cfg: TrainConfig, clock: PhaseClock) -> float:
+    """The time that is left for updates."""
     left_ms = cfg.minutes * 60_000 - clock.elapsed_ms() - START_MS
     if left_ms < LEAST_MS:
         raise ConfigError(
@@ -52,24 +92,7 @@ def sized_for_time(
             f"{units.duration(clock.elapsed_ms() + START_MS)} here; expected at least "
             f"{LEAST_MINUTES}"
         )
-    seconds = left_ms * (1 - cfg.eval_budget) / 1000
-    facts = fit_to_time.TimeAndData(
-        seconds=seconds,
-        peak_flops=peak.flops_per_s,
-        device_type=device.type,
-        vocab_size=data.vocab_size,
-        train_tokens=len(data.train),
-        val_tokens=len(data.val),
-    )
-    changes = fit_to_time.model_for_time(cfg, facts, free)
-    if changes:
-        chosen = ", ".join(f"{key}={value}" for key, value in changes.items())
-        fit = f"about {units.flops(facts.flops)} fit into the time"
-        console.say(f"minutes: {cfg.minutes:g}: {fit}: {chosen}")
-        cfg = replace(cfg, **changes)
-    flops_per_iter = shape_of(cfg, data.vocab_size).flops_per_token() * cfg.tokens_per_iter
-    iters = max(1, int(facts.flops / flops_per_iter))
-    return replace(cfg, max_iters=min(iters, most_iters(cfg, len(data.train))))
+    return left_ms * (1 - cfg.eval_budget) / 1000
 
 
 def plan_by_clock(t: Training, update_ms: float, resumed: Snapshot | None) -> None:

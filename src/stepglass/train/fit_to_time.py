@@ -3,17 +3,32 @@ the time and the data to settings.
 
     cfg = replace(cfg, **model_for_time(cfg, facts, free))
 
-The time and the speed make a budget of floating-point operations. A larger model learns more from
-each token, and sees fewer of them. The best size is the largest one that still sees enough tokens
-for each of its parameters. How many are enough was found by runs on a CPU: docs/recipes.md.
+A larger model learns more from each token, and sees fewer of them in the time: the model of time
+says how many. The best size is the largest one that still sees enough tokens for each of its
+parameters. How many are enough was found by runs on a CPU: docs/recipes.md.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
+from stepglass.measure.devices import find_device
 from stepglass.measure.shapes import shape_of
+from stepglass.measure.time_model import (
+    HALF_WIDTH,
+    Chip,
+    Kind,
+    UpdateTime,
+    chip_of,
+    cpu_chip,
+    fitted_to,
+    predict_update,
+)
 from stepglass.settings.train import TrainConfig
+
+RATES = ("learning_rate", "embedding_lr", "muon_lr")
+QUICK_RATES = (0.008, 0.04, 0.03)  # of the recipe `quick`: the ladder's models were found with them
 
 
 class Rung(NamedTuple):
@@ -24,20 +39,21 @@ class Rung(NamedTuple):
     n_head: int
     block_size: int
     batch_size: int
-    rate: float  # factor on the learning rates of the recipe
+    rate: float  # factor on the learning rates
 
     def settings(self, cfg: TrainConfig) -> dict[str, Any]:
-        """The settings of this rung."""
+        """The settings of this rung. The rates of another model than the modern one are its
+        recipe's, because the ladder has none for it."""
+        is_modern = cfg.model == "modern"
+        rates = QUICK_RATES if is_modern else [getattr(cfg, name) for name in RATES]
         return {
             "n_layer": self.n_layer,
             "n_embd": self.n_embd,
             "n_head": self.n_head,
-            "n_inner": 2 * self.n_embd if cfg.model == "modern" else 0,
+            "n_inner": 2 * self.n_embd if is_modern else 0,
             "block_size": self.block_size,
             "batch_size": self.batch_size,
-            "learning_rate": round(cfg.learning_rate * self.rate, 5),
-            "embedding_lr": round(cfg.embedding_lr * self.rate, 5),
-            "muon_lr": round(cfg.muon_lr * self.rate, 5),
+            **{name: round(rate * self.rate, 5) for name, rate in zip(RATES, rates, strict=True)},
         }
 
 
@@ -49,7 +65,8 @@ RUNGS = (
     Rung(3, 128, 4, 256, 8, 1.0),
     Rung(3, 160, 5, 256, 8, 1.0),
     Rung(4, 192, 6, 256, 12, 1.0),
-    Rung(5, 256, 8, 256, 16, 0.85),
+    Rung(4, 256, 8, 256, 16, 0.85),
+    Rung(5, 320, 5, 256, 24, 0.75),
     Rung(6, 384, 6, 256, 32, 0.7),
     Rung(8, 512, 8, 256, 64, 0.6),
     Rung(12, 768, 12, 512, 64, 0.5),
@@ -57,9 +74,8 @@ RUNGS = (
 ENOUGH = 3.5  # tokens seen for each parameter that is computed with
 MOST_PER_TOKEN = 12.0  # parameters for each token of the data: more would only memorise it
 LEAST_WINDOWS = 4  # of the context's length in the validation split
-MFU = 0.4  # of the peak: what models of these sizes reach on the machines that were measured
-ASSUMED_PEAK = {"cpu": 1e11}  # floating-point operations per second, if it is unknown
-ASSUMED_GPU_PEAK = 2e13
+# Floating-point operations and bytes per second, if a device is unknown.
+ASSUMED_CPU_PEAK, ASSUMED_GPU_PEAK, ASSUMED_GPU_BYTES = 1e11, 2e13, 3e11
 
 # The settings that may be changed, if nobody chose them.
 MAY_CHANGE = tuple(RUNGS[0].settings(TrainConfig()))
@@ -71,18 +87,45 @@ OF_THE_HEADS = ("n_kv_head", "n_head_dim")  # they have to go with the number of
 class TimeAndData:
     """What is known before the model is built."""
 
-    seconds: float  # for training
-    peak_flops: float | None  # per second
-    device_type: str
+    seconds: float  # for updates
+    chip: Chip
     vocab_size: int
     train_tokens: int
     val_tokens: int
 
-    @property
-    def flops(self) -> float:
-        """The floating-point operations that fit into the time."""
-        assumed = ASSUMED_PEAK.get(self.device_type, ASSUMED_GPU_PEAK)
-        return self.seconds * MFU * (self.peak_flops or assumed)
+    def update_time(self, cfg: TrainConfig, chip: Chip) -> UpdateTime:
+        return predict_update(
+            shape_of(cfg, self.vocab_size),
+            chip,
+            batch_size=cfg.batch_size,
+            accumulation=cfg.gradient_accumulation_steps,
+            does_compile=chip.kind == "cuda" and cfg.compile is not False,
+            uses_muon=cfg.uses_muon,
+        )
+
+    def updates(self, cfg: TrainConfig) -> int:
+        """The number of updates that fit into the time."""
+        return max(1, int(self.seconds * 1000 / self.update_time(cfg, self.chip).total_ms))
+
+    def measured(self, cfg: TrainConfig, update_ms: float) -> "TimeAndData":
+        """The same with the speed at which a model was measured."""
+        chip = fitted_to(update_ms, self.chip, partial(self.update_time, cfg))
+        return replace(self, chip=chip)
+
+
+def chip_here(device_type: str, name: str, dtype: str, peak_flops: float | None) -> Chip:
+    """The chip that a run computes on. `peak_flops` is measured or known, and that of all processes
+    together."""
+    if device_type == "cpu":
+        return cpu_chip(peak_flops or ASSUMED_CPU_PEAK)
+    known = find_device(name)
+    chip = chip_of(known, dtype) if known else None
+    if chip is None:
+        kind: Kind = "mps" if device_type == "mps" else "cuda"
+        half_width = HALF_WIDTH["mps" if kind == "mps" else "full-rate"]
+        is_half = dtype != "float32"
+        chip = Chip(kind, ASSUMED_GPU_PEAK, ASSUMED_GPU_BYTES, half_width, is_half)
+    return replace(chip, peak_flops=peak_flops or chip.peak_flops)
 
 
 def rung_for(cfg: TrainConfig, facts: TimeAndData, context: int | None = None) -> Rung:
@@ -90,16 +133,16 @@ def rung_for(cfg: TrainConfig, facts: TimeAndData, context: int | None = None) -
     a block_size that was given."""
     best = RUNGS[0]
     for rung in RUNGS[1:]:
-        block_size = context or rung.block_size
         settings = rung.settings(cfg) | dict.fromkeys(OF_THE_HEADS, 0)
-        shape = shape_of(replace(cfg, **settings | {"block_size": block_size}), facts.vocab_size)
+        sized = replace(cfg, **settings | {"block_size": context or rung.block_size})
+        shape = shape_of(sized, facts.vocab_size)
         computed = shape.num_params() - shape.num_looked_up()
-        sees_enough = facts.flops / shape.flops_per_token() >= ENOUGH * computed
+        seen = facts.updates(sized) * sized.tokens_per_iter
         has_enough = (
             computed <= MOST_PER_TOKEN * facts.train_tokens
-            and LEAST_WINDOWS * block_size <= facts.val_tokens
+            and LEAST_WINDOWS * sized.block_size <= facts.val_tokens
         )
-        if sees_enough and has_enough:
+        if seen >= ENOUGH * computed and has_enough:
             best = rung
     return best
 

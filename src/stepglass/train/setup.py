@@ -110,7 +110,7 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     for warning in data.warnings:
         console.say(f"warning: {warning}")
     peak = find_peak(device)
-    cfg = sized_for_time(cfg, data, (device, peak), around.clock, around.free, console)
+    cfg = sized_for_time(cfg, data, (device, peak), around)
     cfg = fitted(cfg, data, around.free, console)
     for warning in schedule_warnings(cfg):
         console.say(f"warning: {warning}")

@@ -6,16 +6,19 @@ import pytest
 
 from stepglass.advise import calibration
 from stepglass.advise.calibration import CHAR, GPT2, MEMORIES, MOST_ERROR, QUICK, TIMES
-from stepglass.advise.time_model import (
+from stepglass.measure.devices import device_named, known_devices
+from stepglass.measure.time_model import (
     LAUNCH_S,
+    LEAST_HALF_WIDTH,
+    MOST_HALF_WIDTH,
     Chip,
     chip_of,
     cpu_chip,
     evaluation_in_updates,
+    fitted_to,
     predict_update,
     save_wait_ms,
 )
-from stepglass.measure.devices import device_named, known_devices
 
 
 def predicted(shape, name, batch_size, accumulation=1, dtype="bfloat16", does_compile=True, **more):
@@ -118,6 +121,26 @@ def test_a_cpu_of_twice_the_peak_multiplies_in_half_the_time():
         for peak in (264e9, 528e9)
     )
     assert slow.matrix_ms == pytest.approx(2 * fast.matrix_ms)
+
+
+def of_quick(chip):
+    return predict_update(QUICK, chip, batch_size=24, accumulation=1, does_compile=False)
+
+
+@pytest.mark.parametrize("times", [0.8, 1.0, 1.4, 3.0])
+def test_a_measured_time_says_how_well_narrow_models_use_a_cpu(times):
+    chip = cpu_chip(2e11)
+    measured_ms = times * of_quick(chip).total_ms
+    assert of_quick(fitted_to(measured_ms, chip, of_quick)).total_ms == pytest.approx(measured_ms)
+
+
+def test_a_time_that_the_peak_cannot_explain_says_that_the_peak_is_another():
+    chip = cpu_chip(2e11)
+    usual_ms = of_quick(chip).total_ms
+    fast, slow = (fitted_to(times * usual_ms, chip, of_quick) for times in (0.1, 100))
+    assert (fast.half_width, slow.half_width) == (LEAST_HALF_WIDTH, MOST_HALF_WIDTH)
+    assert fast.peak_flops > 2 * chip.peak_flops
+    assert slow.peak_flops < 0.5 * chip.peak_flops
 
 
 def test_an_evaluation_needs_no_backward_pass():

@@ -9,7 +9,8 @@ were fitted to the logs in calibration.py, most of them nanoGPT's; nothing was r
 Those of a CPU were fitted to updates that benchmarks/time_model.py has measured.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from stepglass.measure.devices import KnownDevice
@@ -21,6 +22,7 @@ Kind = Literal["cuda", "mps", "cpu"]
 # with FP32 accumulation at half of what their tensor cores could do, so their peak is easy to
 # reach; the cores of an A100 wait for data.
 HALF_WIDTH = {"full-rate": 400.0, "half-rate": 60.0, "mps": 150.0, "cpu": 120.0}
+LEAST_HALF_WIDTH, MOST_HALF_WIDTH = 10.0, 2000.0
 CPU_BEST = 0.95  # of the peak: what the widest products of a CPU reach
 CPU_QUERIES = 128  # at once in attention on a CPU; what comes after them is not computed
 FILL_TOKENS = 512.0  # a micro-batch of so many keeps half of a GPU's cores busy
@@ -101,6 +103,19 @@ def chip_of(known: KnownDevice, dtype: str) -> Chip | None:
 def cpu_chip(peak_flops: float) -> Chip:
     """A CPU whose peak was measured."""
     return Chip("cpu", peak_flops, None, HALF_WIDTH["cpu"], is_half_precision=False, best=CPU_BEST)
+
+
+def fitted_to(update_ms: float, chip: Chip, predict: Callable[[Chip], UpdateTime]) -> Chip:
+    """The chip for which `predict` gives a measured time. The peak of a CPU says little about
+    narrow matrices: of two servers, one reached half of it at a width of 120, and the other at 60.
+    So the half-width is fitted. If no half-width explains the time, the peak was measured wrongly.
+    """
+    least, most = LEAST_HALF_WIDTH, MOST_HALF_WIDTH
+    fast_ms, slow_ms = (predict(replace(chip, half_width=w)).total_ms for w in (least, most))
+    share = min(1.0, max(0.0, (update_ms - fast_ms) / (slow_ms - fast_ms)))
+    fitted = replace(chip, half_width=least + share * (most - least))
+    peak_times = predict(fitted).total_ms / max(update_ms, 1e-3)
+    return replace(fitted, peak_flops=peak_times * fitted.peak_flops)
 
 
 def computed_per_token(shape: Shape, kind: Kind) -> float:
