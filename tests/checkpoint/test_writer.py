@@ -1,8 +1,11 @@
 """The background writer: what training waits for, and what it does not."""
 
 import errno
+import itertools
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -144,6 +147,21 @@ def test_short_of_memory_a_save_is_written_while_training_waits(make_saver, monk
     writer.save(files(1.0), request(1))
     assert newest().step == 1  # already there
     assert writer.finished[0].background_ms == 0.0
+
+
+def test_what_a_save_only_rested_is_known_so_that_the_last_one_can_be_foreseen(
+    make_saver, monkeypatch
+):
+    clock = itertools.count()  # a second later whenever somebody looks
+    watch = SimpleNamespace(perf_counter=lambda: next(clock), thread_time=time.thread_time)
+    monkeypatch.setattr("stepglass.checkpoint.background.time", watch)
+    writer = make_saver()
+    writer.reserve(files(1.0))
+    writer.wait()
+    writer.save(files(1.0), request(1))
+    writer.wait()
+    pieces = 2 * len(files(1.0))  # the head and the data of each file
+    assert writer.finished[0].rested_ms == 1000 * (2 * pieces + 1)  # around each, and for the log
 
 
 def test_the_checkpoint_a_run_was_resumed_from_stays(make_saver):

@@ -53,6 +53,7 @@ class BackgroundWriter:
         self.is_tidy = threading.Event()
         self.is_tidy.set()
         self._hurry = threading.Event()  # set while training waits for the writer: do not pause
+        self._rested_ms = 0.0  # in all pauses so far
         self._copy = Copy()
         self.notes: deque[str] = deque()
         self.is_reserved = False
@@ -153,7 +154,9 @@ class BackgroundWriter:
 
     def _rest(self, seconds: float) -> None:
         """Leave the processor to training for a while, unless training waits."""
+        start = time.perf_counter()
         self._hurry.wait(seconds)
+        self._rested_ms += 1000 * (time.perf_counter() - start)
 
     def _tidy_up(self) -> None:
         """Called after each save. `wait` does not wait for this."""

@@ -47,10 +47,6 @@ class SaveSchedule:
             2 * self._write_ms,
         )
 
-    @property
-    def write_ms(self) -> float:
-        return self._write_ms
-
     def began(self, now_ms: float) -> None:
         """A save has begun, for any reason: measure the interval from now."""
         self._last_ms = now_ms

@@ -50,6 +50,7 @@ class SaveOutcome:
     is_best: bool = False  # best.json points at it
     num_bytes: int = 0
     background_ms: float = 0.0
+    rested_ms: float = 0.0  # of background_ms: pauses, which a save that training waits for has not
     taken_ms: float = 0.0  # CPU time divided by the number of cores; 0 if training is on a GPU
     error: str | None = None
 
@@ -126,10 +127,11 @@ class CheckpointWriter(BackgroundWriter):
 
     def _commit(self, request: SaveRequest, job: Job, mark: Mark) -> None:
         start, cpu_start = time.perf_counter_ns(), time.thread_time_ns()
+        rested_ms = self._rested_ms
         outcome = SaveOutcome(request.step)
         try:
             files = self._paced(job)
-            self._hurry.wait(background.SPREAD_S / 10)
+            self._rest(background.SPREAD_S / 10)
             self._run.check()
             self._log.flush()  # the log on disk must reach at least to the checkpoint
             state = {**request.state, "log_bytes": mark.position}
@@ -159,7 +161,12 @@ class CheckpointWriter(BackgroundWriter):
             self.background_ms += took_ms
             cpu_ms = (time.thread_time_ns() - cpu_start) / 1e6 / (os.cpu_count() or 1)
             taken_ms = cpu_ms if self._device.type == "cpu" else 0.0
-            outcome = replace(outcome, background_ms=took_ms, taken_ms=taken_ms)
+            outcome = replace(
+                outcome,
+                background_ms=took_ms,
+                rested_ms=self._rested_ms - rested_ms,
+                taken_ms=taken_ms,
+            )
         self.finished.append(outcome)
 
     def _set_old_ones_aside(self) -> None:

@@ -56,6 +56,7 @@ class Saves:
         self.tokenizer = tokenizer  # the contents of tokenizer.json in every checkpoint
         self._pending: PendingSave | None = None
         self._last_step = -1  # the last step that is saved or being saved
+        self._write_ms = 0.0
         self._shown_dir = run.run_dir  # the run directory as last printed
 
     # -- during training ------------------------------------------------------------------------
@@ -175,8 +176,8 @@ class Saves:
 
     @property
     def write_ms(self) -> float:
-        """How long the last save took to reach the disk."""
-        return self._schedule.write_ms
+        """How long a save takes to reach the disk if training waits for it, by the last one."""
+        return self._write_ms
 
     def totals(self) -> Background:
         """What the writer did in the background, for the ledger."""
@@ -237,6 +238,7 @@ class Saves:
         )
         run.log.write(record)
         run.console.checkpoint(record)
+        self._write_ms = outcome.background_ms - outcome.rested_ms
         schedule = self._schedule
         before = schedule.every_ms(run.clock.elapsed_ms())
         schedule.measured(pending.stall_ms, outcome.background_ms, outcome.taken_ms)
