@@ -19,6 +19,7 @@ from browser import (
 )
 from helpers import prepare_tiny, train_tiny
 from page_logs import nanogpt_log, own_run, report
+from processes import wait_until
 from stepglass.explain.render.languages import LANGUAGES
 from stepglass.measure import run_log
 from stepglass.report.chart_table import ChartTable
@@ -66,7 +67,8 @@ def test_a_run_of_ours_becomes_a_page_with_every_curve_it_has(browser):
 def test_charts_below_the_fold_are_drawn_before_anybody_scrolls_there(browser):
     own_run()
     with open_page(browser, report("out"), height=500) as page:
-        page.wait_for_function("view.charts.every((chart) => !chart.isDue)")
+        # The page's policy forbids what Playwright's own waiting for an expression needs.
+        wait_until(lambda: page.evaluate("view.charts.every((chart) => !chart.isDue)"))
         assert page.evaluate("[charts.loss.isSeen, charts.memory.isSeen]") == [True, False]
         assert page.evaluate(f"({INK})(charts.memory.canvas)") > 500
         assert "100 GFLOP/s, measured here" in page.locator("#chart-mfu").inner_text()
