@@ -50,7 +50,7 @@ class SaveOutcome:
     is_best: bool = False  # best.json points at it
     num_bytes: int = 0
     background_ms: float = 0.0
-    rested_ms: float = 0.0  # of background_ms: pauses, which a save that training waits for has not
+    rested_ms: float = 0.0  # of background_ms: pauses; there are none if training waits
     taken_ms: float = 0.0  # CPU time divided by the number of cores; 0 if training is on a GPU
     error: str | None = None
 

@@ -238,7 +238,7 @@ class Saves:
         )
         run.log.write(record)
         run.console.checkpoint(record)
-        self._write_ms = outcome.background_ms - outcome.rested_ms
+        self._write_ms = max(pending.stall_ms, outcome.background_ms - outcome.rested_ms)
         schedule = self._schedule
         before = schedule.every_ms(run.clock.elapsed_ms())
         schedule.measured(pending.stall_ms, outcome.background_ms, outcome.taken_ms)
