@@ -12,6 +12,7 @@ import pytest
 from helpers import TINY, prepare_tiny, records
 from stepglass import units
 from stepglass.cli import main
+from stepglass.errors import ConfigError
 from stepglass.hardware.choose import pick_device
 from stepglass.hardware.peak import Peak
 from stepglass.measure.shapes import shape_of
@@ -75,7 +76,7 @@ def test_a_budget_that_is_used_up_by_the_start_is_over():
 
 def a_minute(peak_flops=1e11, **other) -> TimeAndData:
     """Of a small CPU, on a megabyte of text as characters."""
-    known = {"seconds": 60, "chip": cpu_chip(peak_flops)}
+    known = {"seconds": 60, "chip": cpu_chip(peak_flops), "processes": 1}
     known |= {"vocab_size": 65, "train_tokens": 10**6, "val_tokens": 10**5}
     return TimeAndData(**(known | other))
 
@@ -151,6 +152,30 @@ def test_every_size_is_a_model_that_can_be_built(rung):
     assert set(rung.settings(cfg)) == set(fit_to_time.MAY_CHANGE)
 
 
+def test_compiling_takes_a_minute_of_a_gpu_and_a_short_run_does_not_compile():
+    card = chip_here("cuda", "NVIDIA GeForce RTX 4090", "bfloat16", None)
+    short, long = (a_minute(chip=card, seconds=seconds) for seconds in (60, 3660))
+    assert (short.does_compile(QUICK), long.does_compile(QUICK)) == (False, True)
+    update_ms = long.update_time(QUICK, card).total_ms
+    assert long.updates(QUICK) == int(3600 * 1000 / update_ms)
+    assert not long.does_compile(replace(QUICK, compile=False))
+
+
+def test_several_processes_share_an_update():
+    """So each computes a part of it, and what they choose can be divided among them."""
+    alone, three = a_minute(seconds=1200), a_minute(seconds=1200, processes=3)
+    assert 2 < three.updates(QUICK) / alone.updates(QUICK) <= 3
+    for processes in range(1, 9):
+        changed = model_for_time(QUICK, a_minute(seconds=300, processes=processes), ALL)
+        assert changed["batch_size"] % processes == 0
+
+
+def test_a_shape_that_was_given_gets_the_rates_of_the_nearest_width():
+    changed = model_for_time(TrainConfig(n_embd=700), a_minute(), ALL - {"n_embd"})
+    for_768 = RUNGS[-1].settings(TrainConfig())
+    assert all(changed[name] == for_768[name] for name in fit_to_time.RATES)
+
+
 def test_a_part_of_the_shape_that_was_given_keeps_the_rest_of_it():
     facts = a_minute(seconds=600)
     changed = model_for_time(TrainConfig(n_layer=5), facts, ALL - {"n_layer"})
@@ -180,33 +205,71 @@ def test_a_long_context_that_was_given_gets_a_smaller_model():
 # -- the machine --------------------------------------------------------------------------------
 
 
-def chosen_at(monkeypatch, update_ms: float | None, group=None) -> tuple[TrainConfig, list[str]]:
-    """The settings that 30 minutes get if the timed model takes so long for an update, and what the
-    console says."""
-    said: list[str] = []
-    around = SimpleNamespace(
-        clock=SimpleNamespace(elapsed_ms=lambda: 0.0),
-        console=SimpleNamespace(say=said.append),
-        stop=Event(),
-        free=ALL,
-        group=group,
-    )
-    data = SimpleNamespace(vocab_size=65, train=range(10**7), val=range(10**6))
-    speed = (pick_device(TrainConfig(device="cpu")), Peak(1e11, "measured"))
-    monkeypatch.setattr(by_the_clock, "time_of", lambda probe, batch_size: update_ms)
-    return by_the_clock.sized_for_time(replace(QUICK, minutes=30), data, speed, around), said
+class Machine:
+    """A CPU on which one GFLOP takes `ms_per_gflop`; None: there is too little memory."""
+
+    def __init__(self, monkeypatch, ms_per_gflop: float | None) -> None:
+        self.ms_per_gflop = ms_per_gflop
+        self.timed: list[TrainConfig] = []
+        self.said: list[str] = []
+        monkeypatch.setattr(by_the_clock, "time_of", self.time_of)
+
+    def time_of(self, probe, batch_size: int) -> float | None:
+        self.timed.append(probe.cfg)
+        if self.ms_per_gflop is None:
+            return None
+        gflop = probe.cfg.tokens_per_iter * probe.shape.flops_per_token() / 1e9
+        return gflop * self.ms_per_gflop
+
+    def choose(
+        self, minutes: float = 30, free=ALL, group=None, started_ms=0.0, cfg=QUICK
+    ) -> TrainConfig:
+        around = SimpleNamespace(
+            clock=SimpleNamespace(elapsed_ms=lambda: started_ms),
+            console=SimpleNamespace(say=self.said.append),
+            stop=Event(),
+            free=free,
+            group=group,
+        )
+        data = SimpleNamespace(vocab_size=65, train=range(10**7), val=range(10**6))
+        speed = (pick_device(TrainConfig(device="cpu")), Peak(1e11, "measured"))
+        return by_the_clock.sized_for_time(replace(cfg, minutes=minutes), data, speed, around)
 
 
 def test_the_size_depends_on_the_speed_of_small_models_here_and_not_on_the_peak_alone(monkeypatch):
-    slow, fast = (chosen_at(monkeypatch, update_ms)[0] for update_ms in (10_000.0, 50.0))
-    by_peak, said = chosen_at(monkeypatch, None)  # too little memory to time it
+    slow, fast = (Machine(monkeypatch, ms).choose() for ms in (500.0, 3.0))
+    without_memory = Machine(monkeypatch, None)
+    by_peak = without_memory.choose()
     assert slow.n_embd < by_peak.n_embd < fast.n_embd
     flops = by_peak.max_iters * by_peak.tokens_per_iter * shape_of(by_peak, 65).flops_per_token()
-    assert f"minutes: 30: about {units.flops(flops)} fit into the time: " in said[0]
+    said = without_memory.said[0]
+    assert f"minutes: 30: about {units.flops(flops)} fit into the time: " in said
 
 
-def test_the_first_of_several_processes_times_nothing_while_the_others_wait(monkeypatch):
-    assert chosen_at(monkeypatch, 10_000.0, group="g")[0] == chosen_at(monkeypatch, None)[0]
+def test_a_machine_that_is_not_what_its_peak_promises_is_looked_at_twice(monkeypatch):
+    slow = Machine(monkeypatch, 100.0)
+    slow.choose()
+    first, second = slow.timed
+    assert second.n_embd < first.n_embd
+
+
+def test_nothing_is_timed_if_that_takes_long_or_decides_nothing_or_others_wait(monkeypatch):
+    machine = Machine(monkeypatch, 100.0)
+    machine.choose(group="g")  # the other processes wait
+    machine.choose(free=ALL - set(fit_to_time.MAY_CHANGE))
+    # The model that was given takes seconds for an update.
+    shape = {"n_layer": 24, "n_embd": 2048, "n_head": 16, "n_inner": 8192}
+    machine.choose(minutes=1, free=ALL - set(shape), cfg=replace(QUICK, **shape))
+    assert not machine.timed
+
+
+def test_a_time_that_the_start_uses_up_is_refused_and_the_least_is_named(monkeypatch):
+    machine = Machine(monkeypatch, 100.0)
+    machine.choose(minutes=0.25, started_ms=9000)
+    with pytest.raises(
+        ConfigError, match=r"=0\.2: the start and the end .* 11\.0s here.* least 0\.3"
+    ):
+        machine.choose(minutes=0.2, started_ms=9000)
 
 
 # -- the command line ---------------------------------------------------------------------------

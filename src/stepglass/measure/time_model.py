@@ -22,7 +22,7 @@ Kind = Literal["cuda", "mps", "cpu"]
 # with FP32 accumulation at half of what their tensor cores could do, so their peak is easy to
 # reach; the cores of an A100 wait for data.
 HALF_WIDTH = {"full-rate": 400.0, "half-rate": 60.0, "mps": 150.0, "cpu": 120.0}
-LEAST_HALF_WIDTH, MOST_HALF_WIDTH = 10.0, 2000.0
+LEAST_HALF_WIDTH, MOST_HALF_WIDTH, HALVINGS = 10.0, 2000.0, 20
 CPU_BEST = 0.95  # of the peak: what the widest products of a CPU reach
 CPU_QUERIES = 128  # at once in attention on a CPU; what comes after them is not computed
 FILL_TOKENS = 512.0  # a micro-batch of so many keeps half of a GPU's cores busy
@@ -111,10 +111,16 @@ def fitted_to(update_ms: float, chip: Chip, predict: Callable[[Chip], UpdateTime
     So the half-width is fitted. If no half-width explains the time, the peak was measured wrongly.
     """
     least, most = LEAST_HALF_WIDTH, MOST_HALF_WIDTH
-    fast_ms, slow_ms = (predict(replace(chip, half_width=w)).total_ms for w in (least, most))
-    share = min(1.0, max(0.0, (update_ms - fast_ms) / (slow_ms - fast_ms)))
-    fitted = replace(chip, half_width=least + share * (most - least))
-    peak_times = predict(fitted).total_ms / max(update_ms, 1e-3)
+    for _ in range(HALVINGS):
+        fitted = replace(chip, half_width=(least + most) / 2)
+        expected = predict(fitted)
+        if expected.total_ms < update_ms:
+            least = fitted.half_width
+        else:
+            most = fitted.half_width
+    if expected.is_launch_bound:  # then its time says nothing about the arithmetic
+        return chip
+    peak_times = expected.total_ms / max(update_ms, 1e-3)
     return replace(fitted, peak_flops=peak_times * fitted.peak_flops)
 
 

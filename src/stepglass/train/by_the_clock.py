@@ -1,9 +1,10 @@
 """A run that is given a time instead of a number of iterations (`--minutes`).
 
-`sized_for_time` chooses a model before anything is built. `plan_by_clock` starts the time budget
-when an update has been timed, and estimates how many there will be.
+`sized_for_time` chooses a model before the run's own is built. `plan_by_clock` starts the time
+budget when an update has been timed, and estimates how many there will be.
 """
 
+import math
 import sys
 from collections.abc import Collection
 from dataclasses import asdict, replace
@@ -16,20 +17,22 @@ from stepglass.errors import ConfigError
 from stepglass.files import FileOps, replace_file
 from stepglass.hardware.device import Device
 from stepglass.hardware.peak import Peak
+from stepglass.hardware.ranks import this_rank
 from stepglass.measure.clock import PhaseClock
 from stepglass.measure.shapes import shape_of
 from stepglass.settings import fit_to_data
 from stepglass.settings.train import TrainConfig
 from stepglass.train import fit_to_time
-from stepglass.train.batch_probe import Probe, time_of
+from stepglass.train.batch_probe import Probe, most_rows, time_of
 from stepglass.train.building import Surroundings
 from stepglass.train.fit_to_time import TimeAndData
 from stepglass.train.time_budget import END_MS, TimeBudget
 from stepglass.train.training import Training
 
-LEAST_MINUTES = 0.2
 LEAST_MS = 3000.0  # for training
 START_MS = 2000.0  # of the start-up that is still to come when the model is chosen
+LOOKS = 2  # models that are timed: the one that the peak suggests, and the one that follows
+LOOK_UPDATES, LOOK_SHARE = 5, 0.05  # what a look takes, and how much of the time it may take
 
 
 def sized_for_time(
@@ -39,6 +42,7 @@ def sized_for_time(
     run that is resumed keeps its model."""
     if not cfg.minutes or cfg.init_from == "resume" or cfg.eval_only:
         return cfg
+    check_time(cfg, around.clock)
     free = set(around.free)
     if cfg.starts_from_model:
         free -= set(fit_to_time.MAY_CHANGE)
@@ -64,34 +68,52 @@ def measured_facts(
     """What the choice depends on. On a CPU, the model that the peak suggests is timed, because
     CPUs differ in how much of their peak small models reach."""
     device, peak = speed
+    processes = this_rank().of
+    one_peak = peak.flops_per_s / processes if peak.flops_per_s else None
     dtype = str(device.dtype).removeprefix("torch.")
     facts = TimeAndData(
         seconds=seconds_for_updates(cfg, around.clock),
-        chip=fit_to_time.chip_here(device.type, device.name, dtype, peak.flops_per_s),
+        chip=fit_to_time.chip_here(device.type, device.name, dtype, one_peak),
+        processes=processes,
         vocab_size=data.vocab_size,
         train_tokens=len(data.train),
         val_tokens=len(data.val),
     )
-    if device.type != "cpu" or around.group is not None:
+    has_choice = not set(free).isdisjoint(fit_to_time.MAY_CHANGE)
+    if device.type != "cpu" or around.group is not None or not has_choice:
         return facts
-    guess = replace(cfg, **fit_to_time.model_for_time(cfg, facts, free))
-    shape = shape_of(guess, data.vocab_size)
-    probe = Probe(guess, device, data, shape, around.clock, around.console, around.stop.is_set)
-    update_ms = time_of(probe, guess.batch_size)
-    if update_ms is None:  # too little memory: refused later, with the reason
-        return facts
-    return replace(facts.measured(guess, update_ms), seconds=seconds_for_updates(cfg, around.clock))
+    timed = None
+    for _ in range(LOOKS):
+        guess = replace(cfg, **fit_to_time.model_for_time(cfg, facts, free))
+        shape = shape_of(guess, data.vocab_size)
+        probe = Probe(guess, device, data, shape, around.clock, around.console, around.stop.is_set)
+        look_s = LOOK_UPDATES * facts.update_time(guess, facts.chip).total_ms / 1000
+        is_too_long = look_s > LOOK_SHARE * facts.seconds
+        # What does not fit into memory is refused later, with the reason.
+        if guess == timed or is_too_long or most_rows(probe) < guess.batch_size:
+            break
+        timed, update_ms = guess, time_of(probe, guess.batch_size)
+        if update_ms is None:
+            break
+        seconds = seconds_for_updates(cfg, around.clock)
+        facts = replace(facts.measured(guess, update_ms), seconds=seconds)
+    return facts
+
+
+def check_time(cfg: TrainConfig, clock: PhaseClock) -> None:
+    """Raise an error if the time is too short for a run."""
+    ends_ms = clock.elapsed_ms() + START_MS
+    if cfg.minutes * 60_000 < ends_ms + LEAST_MS:
+        least_minutes = math.ceil(10 * (ends_ms + LEAST_MS) / 60_000) / 10
+        raise ConfigError(
+            f"--minutes={cfg.minutes:g}: the start and the end of a run take "
+            f"{units.duration(ends_ms)} here; expected at least {least_minutes:g}"
+        )
 
 
 def seconds_for_updates(cfg: TrainConfig, clock: PhaseClock) -> float:
     """The time that is left for updates."""
-    left_ms = cfg.minutes * 60_000 - clock.elapsed_ms() - START_MS
-    if left_ms < LEAST_MS:
-        raise ConfigError(
-            f"--minutes={cfg.minutes:g}: the start and the end of a run take "
-            f"{units.duration(clock.elapsed_ms() + START_MS)} here; expected at least "
-            f"{LEAST_MINUTES}"
-        )
+    left_ms = max(LEAST_MS, cfg.minutes * 60_000 - clock.elapsed_ms() - START_MS)
     return left_ms * (1 - cfg.eval_budget) / 1000
 
 

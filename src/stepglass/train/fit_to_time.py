@@ -3,16 +3,18 @@ the time and the data to settings.
 
     cfg = replace(cfg, **model_for_time(cfg, facts, free))
 
-A larger model learns more from each token, and sees fewer of them in the time: the model of time
-says how many. The best size is the largest one that still sees enough tokens for each of its
-parameters. How many are enough was found by runs on a CPU: docs/recipes.md.
+A larger model learns more from each token, and sees fewer of them in the time. The time model
+(measure/time_model.py) predicts how many. The best size is the largest one that still sees enough
+tokens for each of its parameters. How many are enough was found by runs on a CPU: docs/recipes.md.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from stepglass.measure.compile_gain import COMPILE_S, compiling_pays
 from stepglass.measure.devices import find_device
 from stepglass.measure.shapes import shape_of
 from stepglass.measure.time_model import (
@@ -42,8 +44,8 @@ class Rung(NamedTuple):
     rate: float  # factor on the learning rates
 
     def settings(self, cfg: TrainConfig) -> dict[str, Any]:
-        """The settings of this rung. The rates of another model than the modern one are its
-        recipe's, because the ladder has none for it."""
+        """The settings of this rung. The gpt2 model gets the rates of its recipe times `rate`,
+        because the ladder was tuned with the modern model only."""
         is_modern = cfg.model == "modern"
         rates = QUICK_RATES if is_modern else [getattr(cfg, name) for name in RATES]
         return {
@@ -55,6 +57,10 @@ class Rung(NamedTuple):
             "batch_size": self.batch_size,
             **{name: round(rate * self.rate, 5) for name, rate in zip(RATES, rates, strict=True)},
         }
+
+    def distance(self, width: int) -> float:
+        """How far its width is from another one."""
+        return abs(math.log(self.n_embd / width))
 
 
 RUNGS = (
@@ -87,25 +93,36 @@ OF_THE_HEADS = ("n_kv_head", "n_head_dim")  # they have to go with the number of
 class TimeAndData:
     """What is known before the model is built."""
 
-    seconds: float  # for updates
-    chip: Chip
+    seconds: float  # for updates, and for compiling
+    chip: Chip  # of each process
+    processes: int
     vocab_size: int
     train_tokens: int
     val_tokens: int
 
+    def does_compile(self, cfg: TrainConfig) -> bool:
+        if cfg.compile != "auto":
+            return bool(cfg.compile)
+        # On a CPU it may pay as well, but it changes little.
+        return self.chip.kind == "cuda" and compiling_pays("cuda", self.seconds)
+
     def update_time(self, cfg: TrainConfig, chip: Chip) -> UpdateTime:
+        rows = math.ceil(cfg.batch_size * cfg.gradient_accumulation_steps / self.processes)
         return predict_update(
             shape_of(cfg, self.vocab_size),
             chip,
-            batch_size=cfg.batch_size,
-            accumulation=cfg.gradient_accumulation_steps,
-            does_compile=chip.kind == "cuda" and cfg.compile is not False,
+            batch_size=min(rows, cfg.batch_size),
+            accumulation=math.ceil(rows / cfg.batch_size),
+            does_compile=self.does_compile(cfg),
             uses_muon=cfg.uses_muon,
         )
 
     def updates(self, cfg: TrainConfig) -> int:
         """The number of updates that fit into the time."""
-        return max(1, int(self.seconds * 1000 / self.update_time(cfg, self.chip).total_ms))
+        seconds = self.seconds
+        if self.does_compile(cfg):
+            seconds -= COMPILE_S.get(self.chip.kind, 0.0)
+        return max(1, int(seconds * 1000 / self.update_time(cfg, self.chip).total_ms))
 
     def measured(self, cfg: TrainConfig, update_ms: float) -> "TimeAndData":
         """The same with the speed at which a model was measured."""
@@ -114,8 +131,7 @@ class TimeAndData:
 
 
 def chip_here(device_type: str, name: str, dtype: str, peak_flops: float | None) -> Chip:
-    """The chip that a run computes on. `peak_flops` is measured or known, and that of all processes
-    together."""
+    """The chip that a process computes on. `peak_flops` is its peak, if that is known."""
     if device_type == "cpu":
         return cpu_chip(peak_flops or ASSUMED_CPU_PEAK)
     known = find_device(name)
@@ -149,12 +165,16 @@ def rung_for(cfg: TrainConfig, facts: TimeAndData, context: int | None = None) -
 
 def model_for_time(cfg: TrainConfig, facts: TimeAndData, free: Collection[str]) -> dict[str, Any]:
     """The settings to change for the time. If a part of the model's shape was given, all of it
-    stays as it is, because the parts belong together. Batch and context are then still those that
-    suit the time."""
+    stays as it is, because the parts belong together, and the rates are those of its width. Batch
+    and context are then still those that suit the time."""
     context = None if "block_size" in free else cfg.block_size
     wanted = rung_for(cfg, facts, context).settings(cfg)
     if not all(key in free for key in (*SHAPE, *OF_THE_HEADS)):
+        nearest = min(RUNGS, key=lambda rung: rung.distance(cfg.n_embd)).settings(cfg)
+        wanted |= {rate: nearest[rate] for rate in RATES}
         wanted = {key: value for key, value in wanted.items() if key not in SHAPE}
+    if wanted["batch_size"] * cfg.gradient_accumulation_steps % facts.processes:
+        wanted["batch_size"] = facts.processes * math.ceil(wanted["batch_size"] / facts.processes)
     return {
         key: value for key, value in wanted.items() if key in free and value != getattr(cfg, key)
     }
