@@ -6,7 +6,7 @@ First comes a run of N minutes with the whole machine to itself. Its time is tha
 the process to its end. For the others, the time becomes work: updates of each are timed between
 updates of the model that was chosen, with the machine to itself. Each then gets as many as take as
 long as those of the chosen run. So they can run beside each other, one on each core, on a busy
-machine, or another day.
+machine, or on another machine.
 
 All losses are those of the last weights over the whole validation split. Every result is a line of
 the results file, and nothing in it is run again. What was chosen is right if it ends within 3 % of
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,8 @@ HAND_BPE = {
 }  # fmt: skip
 LARGE_VOCABULARY = 1000
 TIME_TOLERANCE, LOSS_TOLERANCE = 0.03, 0.02
-PACE_MINUTES = 0.2  # a run in which updates are timed
-PACE_WITHIN_S = 60.0  # or it is a model that this machine cannot train
+PACE_MINUTES = 0.15  # a run in which updates are timed
+PACE_WITHIN_S = 30.0  # or it is a model that this machine cannot train in minutes
 
 Result = dict[str, Any]
 
@@ -131,14 +131,15 @@ def run_chosen(dataset: str, minutes: int) -> Result:
 
 
 def pace_ms(dataset: str, flags: list[str]) -> float | None:
-    """The time of an update with the whole machine. None if it cannot be trained here."""
+    """The time of an update with the whole machine. None if that is too long for this machine."""
     with tempfile.TemporaryDirectory() as name:
         try:
             flags = [*flags, f"--minutes={PACE_MINUTES}", "--compile=False"]
             records = stepglass(Path(name) / "out", dataset, flags, timeout=PACE_WITHIN_S)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
             return None
-    return quick_of(update_times(records))
+    every = [record["wall_ms"] for record in records if record["kind"] == "iter"]
+    return quick_of(update_times(records) or every)
 
 
 def run_for(dataset: str, flags: list[str], updates: int, threads: int) -> Result:
@@ -174,41 +175,37 @@ class Table:
         self.results.append(result)
         with self.path.open("a") as file:
             print(json.dumps(result), file=file)
-        print(row(result), flush=True)
+        show(result)
 
 
-def row(result: Result) -> str:
-    loss = f"{result['loss']:.4f}" if result["loss"] is not None else "not one update"
-    return f"| {result['name']} | {loss} | {result['parameters']:,} | {result['updates']} |"
+def show(result: Result) -> None:
+    if "loss" in result:
+        loss, parameters = f"{result['loss']:.4f}", f"{result['parameters']:,}"
+        print(f"| {result['name']} | {loss} | {parameters} | {result['updates']} |", flush=True)
 
 
-def compare(table: Table, kind: str, todo: dict[str, list[str]], jobs: int) -> None:
+def measure_paces(table: Table, others: dict[str, list[str]]) -> None:
+    """Time an update of each, and of what was chosen."""
+    chosen = [f"--{key}={value}" for key, value in table.of("chosen")[0]["settings"].items()]
+    for name, flags in ({"chosen": chosen} | others).items():
+        if not table.has("pace", name):
+            table.add("pace", name, {"ms": pace_ms(table.key["dataset"], flags)})
+
+
+def run_others(table: Table, others: dict[str, list[str]], jobs: int) -> None:
     """Give each of these settings the work of the chosen run."""
-    if not todo:
-        return
-    dataset = table.key["dataset"]
-    chosen = table.of("chosen")[0]
-    flags = [f"--{key}={value}" for key, value in chosen["settings"].items()]
-    before = pace_ms(dataset, flags)
-    paces = {name: pace_ms(dataset, its_flags) for name, its_flags in todo.items()}
-    after = pace_ms(dataset, flags)
-    if before is None or after is None:
-        sys.exit("error: what was chosen could not be trained again; is the machine busy?")
-    print(f"an update of what was chosen: {before:.1f} ms, and {after:.1f} ms after the others")
-    work_ms = chosen["updates"] * (before + after) / 2
-    updates = {name: round(work_ms / ms) if ms else 0 for name, ms in paces.items()}
-    for name in todo:
-        if not updates[name]:
-            table.add(kind, name, {"loss": None, "parameters": 0, "updates": 0})
+    paces = {each["name"]: each["ms"] for each in table.of("pace")}
+    work_ms = table.of("chosen")[0]["updates"] * paces["chosen"]
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ThreadPoolExecutor(jobs) as pool:
-        running = {
-            name: pool.submit(run_for, dataset, todo[name], number, threads)
-            for name, number in updates.items()
-            if number
-        }
-        for name, run in running.items():
-            table.add(kind, name, run.result())
+        running = {}
+        for name, flags in others.items():
+            updates = round(work_ms / paces[name]) if paces[name] else 0
+            if updates and not table.has("other", name):
+                run = pool.submit(run_for, table.key["dataset"], flags, updates, threads)
+                running[run] = name
+        for run in as_completed(running):
+            table.add("other", running[run], run.result())
 
 
 def main() -> int:
@@ -217,21 +214,21 @@ def main() -> int:
     parser.add_argument("--minutes", type=int, choices=sorted(HAND), default=1)
     parser.add_argument("--results", type=Path, default=Path("minutes.jsonl"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at the same time")
+    parser.add_argument("--only-paces", action="store_true", help="leave the others for later")
     args = parser.parse_args()
     table = Table(args.results, args.dataset, args.minutes)
     print("| run | loss | parameters | updates |\n|---|---|---|---|")
     for result in table.results:
-        print(row(result))
+        show(result)
     if not table.of("chosen"):
         table.add("chosen", "chosen", run_chosen(args.dataset, args.minutes))
     is_large = table.of("chosen")[0]["vocabulary"] > LARGE_VOCABULARY
-    hand = (HAND_BPE if is_large else HAND)[args.minutes]
-    for kind, flags in (
-        ("hand", {setting: flags_of(setting) for setting in hand}),
-        ("recipe", {f"recipe {name}": [f"--recipe={name}"] for name in RECIPES}),
-    ):
-        todo = {name: each for name, each in flags.items() if not table.has(kind, name)}
-        compare(table, kind, todo, args.jobs)
+    others = {name: flags_of(name) for name in (HAND_BPE if is_large else HAND)[args.minutes]}
+    others |= {f"recipe {name}": [f"--recipe={name}"] for name in RECIPES}
+    measure_paces(table, others)
+    if args.only_paces:
+        return 0
+    run_others(table, others, args.jobs)
     return verdict(table)
 
 
@@ -240,10 +237,12 @@ def verdict(table: Table) -> int:
     chosen = table.of("chosen")[0]
     late = chosen["seconds"] / (60 * table.key["minutes"]) - 1
     print(f"\nended {late:+.1%} from its time; {TIME_TOLERANCE:.0%} are allowed")
+    by_kind: dict[str, list[Result]] = {"hand": [], "recipe": []}
+    for each in table.of("other"):
+        by_kind["recipe" if each["name"].startswith("recipe") else "hand"].append(each)
     over = {}
     for kind, allowed in (("hand", f"+{LOSS_TOLERANCE}"), ("recipe", "less than 0")):
-        trained = [result for result in table.of(kind) if result["loss"] is not None]
-        best = min(trained, key=lambda result: float(result["loss"]))
+        best = min(by_kind[kind], key=lambda result: float(result["loss"]))
         over[kind] = chosen["loss"] - best["loss"]
         print(f"{over[kind]:+.4f} from the best {kind} ({best['name']}); {allowed} is allowed")
     is_right = over["hand"] <= LOSS_TOLERANCE and over["recipe"] < 0
