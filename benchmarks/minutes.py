@@ -8,13 +8,16 @@ updates of the model that was chosen, with the machine to itself. Each then gets
 long as those of the chosen run. So they can run beside each other, one on each core, on a busy
 machine, or on another machine.
 
-All losses are those of the last weights over the whole validation split. Every result is a line of
-the results file, and nothing in it is run again. What was chosen is right if it ends within 3 % of
-its time, at most 0.02 above the best of those tried by hand, and below every recipe.
+All losses are those of the last weights over the whole validation split. Runs of more than a minute
+are stopped early if they are clearly behind what was chosen in the second half; that is printed.
+Every result is a line of the results file, and nothing in it is run again. What was chosen is right
+if it ends within 3 % of its time, at most 0.02 above the best of those tried by hand, and below
+every recipe.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -70,6 +73,9 @@ HAND_BPE = {
 }  # fmt: skip
 LARGE_VOCABULARY = 1000
 TIME_TOLERANCE, LOSS_TOLERANCE = 0.03, 0.02
+# A run that is so far behind after these shares of its updates cannot end in front.
+BEHIND, BEHIND_FROM, BEHIND_MINUTES = 0.06, 0.5, 2
+EVALUATIONS, LOOK_S = 10, 1.0
 PACE_MINUTES = 0.15  # a run in which updates are timed
 PACE_WITHIN_S = 30.0  # or it is a model that this machine cannot train in minutes
 
@@ -99,11 +105,21 @@ def flags_of(setting: str) -> list[str]:
     return ["--recipe=quick", *(f"--{key}={value}" for key, value in settings.items())]
 
 
+def command_of(folder: Path, dataset: str, flags: list[str]) -> list[str]:
+    return [sys.executable, "-m", "stepglass", "train", dataset, f"--out_dir={folder}", *flags]
+
+
+def records_in(folder: Path) -> list[Result]:
+    log = folder / "run.jsonl"
+    text = log.read_text() if log.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
 def stepglass(folder: Path, dataset: str, flags: list[str], **options: Any) -> list[Result]:
     """Train in a process of its own, and return the run log."""
-    command = [sys.executable, "-m", "stepglass", "train", dataset, f"--out_dir={folder}", *flags]
+    command = command_of(folder, dataset, flags)
     subprocess.run(command, check=True, capture_output=True, text=True, **options)
-    return [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+    return records_in(folder)
 
 
 def whole_split_loss(folder: Path, dataset: str) -> float:
@@ -126,6 +142,7 @@ def run_chosen(dataset: str, minutes: int) -> Result:
             "parameters": records[0]["model"]["parameters"],
             "settings": {key: config[key] for key in (*MAY_CHANGE, "dropout", "weight_decay")},
             "vocabulary": records[0]["model"]["vocab_size"],
+            "curve": curve_of(records, records[-1]["iter"]),
             "loss": whole_split_loss(folder, dataset),
         }
 
@@ -142,15 +159,43 @@ def pace_ms(dataset: str, flags: list[str]) -> float | None:
     return quick_of(update_times(records) or every)
 
 
-def run_for(dataset: str, flags: list[str], updates: int, threads: int) -> Result:
-    """A run of so many updates, with one evaluation, at the end."""
+def curve_of(records: list[Result], updates: int) -> list[tuple[float, float]]:
+    """The validation losses of a run, after shares of its updates."""
+    return [
+        (each["iter"] / updates, each["val_loss"]) for each in records if each["kind"] == "eval"
+    ]
+
+
+def how_far_behind(
+    curve: list[tuple[float, float]], chosen: list[tuple[float, float]]
+) -> tuple[float, float]:
+    """How much of its run a setting has done, and how far its loss is above the best of what was
+    chosen up to the same share."""
+    share, loss = curve[-1] if curve else (0.0, 0.0)
+    up_to_there = [each for at, each in chosen if at <= share]
+    return share, loss - min(up_to_there, default=loss)
+
+
+def run_for(dataset: str, flags: list[str], updates: int, threads: int, chosen: Result) -> Result:
+    """A run of so many updates. It is stopped if it is clearly behind what was chosen."""
+    may_stop = chosen["minutes"] >= BEHIND_MINUTES
+    every = math.ceil(updates / EVALUATIONS) if may_stop else 100_000_000
+    settings = [f"--max_iters={updates}", f"--eval_interval={every}", f"--threads={threads}"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        length = [f"--max_iters={updates}", "--eval_interval=100000000", "--eval_iters=1"]
-        speed = [f"--threads={threads}", "--compile=False"]
-        records = stepglass(folder, dataset, [*flags, *length, *speed])
+        command = command_of(folder, dataset, [*flags, *settings, "--compile=False"])
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                time.sleep(LOOK_S)
+                share, behind = how_far_behind(
+                    curve_of(records_in(folder), updates), chosen["curve"]
+                )
+                if may_stop and share >= BEHIND_FROM and behind > BEHIND:
+                    process.kill()
+                    return {"stopped_at": share, "behind": behind, "updates": updates}
         loss = whole_split_loss(folder, dataset)
-        return {"loss": loss, "parameters": records[0]["model"]["parameters"], "updates": updates}
+        parameters = records_in(folder)[0]["model"]["parameters"]
+        return {"loss": loss, "parameters": parameters, "updates": updates}
 
 
 class Table:
@@ -182,6 +227,9 @@ def show(result: Result) -> None:
     if "loss" in result:
         loss, parameters = f"{result['loss']:.4f}", f"{result['parameters']:,}"
         print(f"| {result['name']} | {loss} | {parameters} | {result['updates']} |", flush=True)
+    elif "behind" in result:
+        stopped = f"{result['behind']:.2f} behind at {result['stopped_at']:.0%}: stopped"
+        print(f"| {result['name']} | {stopped} | | {result['updates']} |", flush=True)
 
 
 def measure_paces(table: Table, others: dict[str, list[str]]) -> None:
@@ -195,14 +243,15 @@ def measure_paces(table: Table, others: dict[str, list[str]]) -> None:
 def run_others(table: Table, others: dict[str, list[str]], jobs: int) -> None:
     """Give each of these settings the work of the chosen run."""
     paces = {each["name"]: each["ms"] for each in table.of("pace")}
-    work_ms = table.of("chosen")[0]["updates"] * paces["chosen"]
+    chosen = table.of("chosen")[0]
+    work_ms = chosen["updates"] * paces["chosen"]
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ThreadPoolExecutor(jobs) as pool:
         running = {}
         for name, flags in others.items():
             updates = round(work_ms / paces[name]) if paces[name] else 0
             if updates and not table.has("other", name):
-                run = pool.submit(run_for, table.key["dataset"], flags, updates, threads)
+                run = pool.submit(run_for, table.key["dataset"], flags, updates, threads, chosen)
                 running[run] = name
         for run in as_completed(running):
             table.add("other", running[run], run.result())
@@ -238,7 +287,7 @@ def verdict(table: Table) -> int:
     late = chosen["seconds"] / (60 * table.key["minutes"]) - 1
     print(f"\nended {late:+.1%} from its time; {TIME_TOLERANCE:.0%} are allowed")
     by_kind: dict[str, list[Result]] = {"hand": [], "recipe": []}
-    for each in table.of("other"):
+    for each in (result for result in table.of("other") if "loss" in result):
         by_kind["recipe" if each["name"].startswith("recipe") else "hand"].append(each)
     over = {}
     for kind, allowed in (("hand", f"+{LOSS_TOLERANCE}"), ("recipe", "less than 0")):
