@@ -100,11 +100,20 @@ def test_a_generated_page_is_what_its_script_writes(name):
     assert page == made.stdout, f"run: python docs/{name}_page.py > docs/{name}.md"
 
 
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
 def test_links_between_pages_lead_somewhere():
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
-            if not target.startswith("http"):
-                assert (path.parent / target).exists(), f"{path.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#]*?)(?:#([^)]*))?\)", path.read_text()):
+            if target.startswith("http"):
+                continue
+            page = path.parent / target if target else path
+            assert page.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in anchors(page), f"{path.name}: {target}#{anchor}"
 
 
 def test_phases_are_explained_everywhere():
