@@ -20,7 +20,7 @@ from stepglass.measure.time_model import cpu_chip
 from stepglass.settings import fit_to_data
 from stepglass.settings.command_line import read_command_line, read_recipe, resolve
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
-from stepglass.train import by_the_clock, fit_to_time
+from stepglass.train import by_the_clock, fit_to_time, setup
 from stepglass.train.fit_to_time import RUNGS, TimeAndData, chip_here, model_for_time, rung_for
 from stepglass.train.time_budget import TimeBudget
 
@@ -94,7 +94,7 @@ def test_more_time_and_a_faster_machine_get_a_larger_model():
     assert a_minute(seconds=120).updates(QUICK) == pytest.approx(
         2 * a_minute().updates(QUICK), 0.01
     )
-    fast = a_minute(peak_flops=3e11, seconds=300)
+    fast = a_minute(peak_flops=1e12, seconds=300)
     assert rung_for(QUICK, fast).n_embd > rung_for(QUICK, a_minute(seconds=300)).n_embd
 
 
@@ -195,7 +195,7 @@ def test_heads_that_were_given_keep_the_shape_they_belong_to(given):
 
 
 def test_a_long_context_that_was_given_gets_a_smaller_model():
-    facts = a_minute(seconds=600)
+    facts = a_minute(seconds=1800)
     free = model_for_time(QUICK, facts, ALL)
     long = model_for_time(TrainConfig(block_size=8192), facts, ALL - {"block_size"})
     assert long["n_embd"] < free["n_embd"]
@@ -321,6 +321,17 @@ def quick_clock(monkeypatch):
 def fast_budget(total_ms, elapsed_ms, **rest):
     began_ms = elapsed_ms()
     return TimeBudget(total_ms, lambda: 50 * (elapsed_ms() - began_ms), **rest)
+
+
+def test_nothing_is_timed_before_the_memory_is_set_up_as_in_the_run(monkeypatch):
+    """Updates took half as long again without that, so a smaller model was chosen."""
+    order: list[str] = []
+    real = setup.find_peak
+    monkeypatch.setattr(setup, "keep_freed_memory", lambda: order.append("memory"))
+    monkeypatch.setattr(setup, "find_peak", lambda device: order.append("peak") or real(device))
+    prepare_tiny()
+    assert main(["train", *flags(max_iters=1)]) == 0
+    assert order == ["memory", "peak"]
 
 
 def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, capsys):

@@ -32,6 +32,7 @@ from stepglass.train.training import Training
 LEAST_MS = 3000.0  # for training
 START_MS = 2000.0  # of the start-up that is still to come when the model is chosen
 LOOKS = 2  # models that are timed: the one that the peak suggests, and the one that follows
+LOOK_S = 1.0  # other programs may disturb a shorter look from its beginning to its end
 LOOK_UPDATES, LOOK_SHARE = 5, 0.05  # what a look takes, and how much of the time it may take
 
 
@@ -86,7 +87,10 @@ def measured_facts(
     for _ in range(LOOKS):
         guess = replace(cfg, **fit_to_time.model_for_time(cfg, facts, free))
         shape = shape_of(guess, data.vocab_size)
-        probe = Probe(guess, device, data, shape, around.clock, around.console, around.stop.is_set)
+        probe = Probe(
+            guess, device, data, shape, around.clock, around.console, around.stop.is_set,
+            least_s=min(LOOK_S, LOOK_SHARE / LOOKS * facts.seconds),
+        )  # fmt: skip
         look_s = LOOK_UPDATES * facts.update_time(guess, facts.chip).total_ms / 1000
         is_too_long = look_s > LOOK_SHARE * facts.seconds
         # What does not fit into memory is refused later, with the reason.

@@ -77,7 +77,7 @@ RUNGS = (
     Rung(8, 512, 8, 256, 64, 0.6),
     Rung(12, 768, 12, 512, 64, 0.5),
 )
-ENOUGH = 3.5  # tokens seen for each parameter that is computed with
+ENOUGH = 2.8  # tokens seen for each parameter that is computed with
 MOST_PER_TOKEN = 12.0  # parameters for each token of the data: more would only memorise it
 LEAST_WINDOWS = 4  # of the context's length in the validation split
 # Floating-point operations and bytes per second, if a device is unknown.

@@ -21,7 +21,12 @@ SHORT_MS = 120_000.0  # a run in which nothing is decided by the time of an upda
 
 
 def measure_update_ms(
-    engine: Engine, data: Dataset, cfg: TrainConfig, left: int, is_stopping: Callable[[], bool]
+    engine: Engine,
+    data: Dataset,
+    cfg: TrainConfig,
+    left: int,
+    is_stopping: Callable[[], bool],
+    least_s: float = LEAST_S,
 ) -> float:
     """The time of an update: the shortest of several, because other programs only make it longer.
     One is enough if it shows that the `left` updates take no time. The gradients are discarded, and
@@ -29,7 +34,7 @@ def measure_update_ms(
     batches = micro_batches(data, cfg, 0)
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
-    while tries < LEAST_TRIES or time.perf_counter() - began < LEAST_S:
+    while tries < LEAST_TRIES or time.perf_counter() - began < least_s:
         backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(batches[:1], 0)))
         engine.discard_gradients()
         update_s = min(update_s, _seconds(engine, lambda: rehearse_update(engine, cfg.grad_clip)))

@@ -62,8 +62,6 @@ def set_up(cfg: TrainConfig, argv: list[str], around: Surroundings) -> Training:
     is_new = not Path(cfg.out_dir).exists()
     folder = open_run_dir(cfg, plan.data.folder, around.console.say)
     run_dir = folder.folder.path
-    if plan.device.type == "cpu":
-        keep_freed_memory()
     try:
         resumed = None
         if cfg.init_from == "resume":
@@ -103,6 +101,8 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
     device = choose.pick_device(cfg)
     for reason in device.reasons:
         console.say(reason)
+    if device.type == "cpu":
+        keep_freed_memory()  # before anything is timed
     cfg, start_from = starting_model(cfg, console)
     data = dataset.load_dataset(cfg.dataset, cfg.block_size)
     vocab_size = model_vocabulary(cfg, data, start_from)
