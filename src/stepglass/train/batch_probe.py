@@ -33,7 +33,7 @@ from stepglass.train.engines.making import make_engine
 from stepglass.train.memory_check import need_of
 from stepglass.train.memory_errors import is_out_of_memory
 from stepglass.train.optimizer import leave_compiler_out, make_optimizer
-from stepglass.train.pace import LEAST_S, measure_update_ms, rehearse_update
+from stepglass.train.pace import measure_update_ms, rehearse_update
 
 CLEARLY = 1.05  # times the shortest: slower than this twice in a row, and the search ends
 SLOWER_IN_A_ROW = 2
@@ -52,7 +52,7 @@ class Probe:
     clock: PhaseClock
     console: Console
     is_stopping: Callable[[], bool]
-    least_s: float = LEAST_S  # that updates are timed for
+    least_s: float | None = None  # that updates are timed for; None: as before any run
 
     @property
     def rows(self) -> int:

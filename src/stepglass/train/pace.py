@@ -26,11 +26,12 @@ def measure_update_ms(
     cfg: TrainConfig,
     left: int,
     is_stopping: Callable[[], bool],
-    least_s: float = LEAST_S,
+    least_s: float | None = None,
 ) -> float:
     """The time of an update: the shortest of several, because other programs only make it longer.
     One is enough if it shows that the `left` updates take no time. The gradients are discarded, and
     the weights do not change."""
+    least_s = LEAST_S if least_s is None else least_s
     batches = micro_batches(data, cfg, 0)
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
