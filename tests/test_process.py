@@ -78,6 +78,41 @@ def test_a_second_signal_leaves_at_once_and_what_was_saved_stays(start):
     process.communicate()
 
 
+# A thread of the parent starts the child and ends. The parent goes on, until it is killed.
+PARENT = """
+import subprocess, sys, threading, time
+
+def start_and_rest():
+    subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+    time.sleep(1.0)
+
+threading.Thread(target=start_and_rest).start()
+time.sleep(60)
+"""
+CHILD = """
+import time
+from stepglass.process import StopRequest, end_with_parent
+with StopRequest() as stop:
+    end_with_parent()
+    while not stop.is_set():
+        time.sleep(0.01)
+    print("stopping", flush=True)
+    time.sleep(1.0)
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of it")
+def test_a_parent_that_dies_thread_by_thread_does_not_end_a_save():
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, CHILD], stdout=subprocess.PIPE, encoding="utf-8"
+    )
+    wait_for(parent, "stopping")
+    parent.kill()
+    wait_for(parent, "saved")
+    parent.communicate()
+
+
 def test_a_signal_during_an_evaluation_stops_it(start):
     process = start(eval_iters=10**6, eval_interval=10**6, batch_size=1, max_iters=10**6)
     wait_for(process, r"start-up:")

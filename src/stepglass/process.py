@@ -72,6 +72,7 @@ class StopRequest:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
+        forget_parent()
         for again in self._before:
             signal.signal(again, signal.SIG_DFL)  # a second signal ends even a long C call
         if self._is_interrupting:
@@ -85,6 +86,13 @@ def end_with_parent() -> None:
     """Get a SIGTERM when the parent process ends, even if that was killed. Only Linux can do it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def forget_parent() -> None:
+    """Get no signal when the parent ends. Linux sends one for each of the parent's threads that it
+    takes to be the new parent, so the first one may not be the last."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 0)
 
 
 # -- reference cycles ---------------------------------------------------------------------------
