@@ -30,16 +30,17 @@ Stepglass is developed without a GPU: **every figure here is calculated** by the
 `stepglass advise` uses ([hardware](hardware.md) and [memory](memory.md) say how far they are off), and none was measured.
 What has been proven without one, and what has not, is in [unverified](unverified.md).
 
-An update of 480 rows of 1024 tokens, 12 layers of width 768, 50,304 tokens in the vocabulary, bfloat16, compiled:
+Each row is an update of 480 sequences of 1024 tokens, with 12 layers of width 768 and a vocabulary of 50,304 tokens, in
+bfloat16 and compiled:
 
 | GPU | model | batch_size x accumulation | ms per update (calculated) | tokens per s (calculated) | memory (calculated) |
 |---|---|---|---|---|---|
 """
 
 
-def row(name: str, gib: int, model: str) -> str:
-    shape, device = SHAPES[model], find_device(name)
-    assert device is not None, name
+def row(driver_name: str, gib: int, model: str) -> str:
+    shape, device = SHAPES[model], find_device(driver_name)
+    assert device is not None, driver_name
 
     def need(batch: int):
         return memory_of(
@@ -48,6 +49,7 @@ def row(name: str, gib: int, model: str) -> str:
             dtype="bfloat16",
             device_type="cuda",
             uses_muon=model == "modern",
+            does_compile=True,
         )
 
     batch, steps = same_rows(ROWS, min(MOST, largest_batch(need, gib << 30) or 1))
@@ -60,9 +62,9 @@ def row(name: str, gib: int, model: str) -> str:
         uses_muon=model == "modern",
     ).total_ms
     rate = 1000 * ROWS * shape.block_size / took
-    short = device.name
+    name = f"{device.name} ({gib} GB)"
     memory = f"{need(batch).total / 2**30:.1f} GiB"
-    return f"| {short} | {model} | {batch} x {steps} | {took:,.0f} | {rate:,.0f} | {memory} |"
+    return f"| {name} | {model} | {batch} x {steps} | {took:,.0f} | {rate:,.0f} | {memory} |"
 
 
 def main() -> None:
@@ -71,9 +73,10 @@ def main() -> None:
         for model in SHAPES:
             sys.stdout.write(row(name, gib, model) + "\n")
     sys.stdout.write(
-        "\nThe largest batch that leaves 15 % of the memory free is taken, 32 rows at most. If your "
-        "card says something\nelse, please send us what `stepglass bench gpu` prints: one "
-        "block with the device, times, MFU, memory and\nwhat sets the pace.\n"
+        "\nEach row has the largest batch that leaves 15 % of the memory free, but at most 32 sequences."
+        " `stepglass advise`\nleaves 20 % free and counts a card's memory in GB, not GiB, so it may "
+        "propose smaller batches. If your card says\nsomething else, please send us what `stepglass "
+        "bench gpu` prints: one block with the device, times, MFU, memory\nand what sets the pace.\n"
     )
 
 
