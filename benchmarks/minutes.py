@@ -3,13 +3,13 @@
     python benchmarks/minutes.py DATASET --minutes=5 --results=minutes.jsonl
 
 First comes a run of N minutes with the whole machine to itself. Its time is that from the start of
-the process to its end. For the others, the time becomes work: updates of each are timed between
-updates of the model that was chosen, with the machine to itself. Each then gets as many as take as
-long as those of the chosen run. So they can run beside each other, one on each core, on a busy
-machine, or on another machine.
+the process to its end. For the others, the time becomes work: updates of each are timed, by turns
+with updates of the model that was chosen, with the machine to itself. Each then gets as many as
+take as long as those of the chosen run. So they can run beside each other, one on each core, on a
+busy machine, or on another machine.
 
 All losses are those of the last weights over the whole validation split. Runs of more than a minute
-are stopped early if they are clearly behind what was chosen in the second half; that is printed.
+are stopped early if they are clearly behind what was chosen; that is printed.
 Every result is a line of the results file, and nothing in it is run again. What was chosen is right
 if it ends within 3 % of its time, at most 0.02 above the best of those tried by hand, and below
 every recipe.
@@ -73,11 +73,14 @@ HAND_BPE = {
 }  # fmt: skip
 LARGE_VOCABULARY = 1000
 TIME_TOLERANCE, LOSS_TOLERANCE = 0.03, 0.02
-# A run that is so far behind after these shares of its updates cannot end in front.
-BEHIND, BEHIND_FROM, BEHIND_MINUTES = 0.06, 0.5, 2
-EVALUATIONS, LOOK_S = 10, 1.0
-PACE_MINUTES = 0.15  # a run in which updates are timed
-PACE_WITHIN_S = 30.0  # or it is a model that this machine cannot train in minutes
+# A run that is so far behind what was chosen, from these shares of its updates on, cannot end in
+# front.
+BEHIND = ((0.75, 0.04), (0.5, 0.06), (0.3, 0.12), (0.2, 0.2))
+BEHIND_MINUTES = 2
+EVALUATIONS, LOOK_S = 16, 2.0
+PACE_MINUTES = (0.15, 0.6)  # runs in which updates are timed: a longer one if there were few
+PACE_UPDATES, PACE_WITHIN_S = 5, 60.0  # or it is a model that this machine cannot train in minutes
+PACE_TURN = 3  # so many others are timed between two looks at what was chosen
 
 Result = dict[str, Any]
 
@@ -123,8 +126,9 @@ def stepglass(folder: Path, dataset: str, flags: list[str], **options: Any) -> l
 
 
 def whole_split_loss(folder: Path, dataset: str) -> float:
-    # A target loss makes evaluations read the whole split.
-    flags = ["--init_from=resume", "--eval_only", "--target_val_loss=1e-9"]
+    # A target loss makes evaluations read the whole validation split. Of the training data, one
+    # batch is enough.
+    flags = ["--init_from=resume", "--eval_only", "--target_val_loss=1e-9", "--eval_iters=1"]
     records = stepglass(folder, dataset, flags)
     return float([each for each in records if each["kind"] == "eval"][-1]["val_loss"])
 
@@ -149,14 +153,17 @@ def run_chosen(dataset: str, minutes: int) -> Result:
 
 def pace_ms(dataset: str, flags: list[str]) -> float | None:
     """The time of an update with the whole machine. None if that is too long for this machine."""
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            flags = [*flags, f"--minutes={PACE_MINUTES}", "--compile=False"]
-            records = stepglass(Path(name) / "out", dataset, flags, timeout=PACE_WITHIN_S)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            return None
-    every = [record["wall_ms"] for record in records if record["kind"] == "iter"]
-    return quick_of(update_times(records) or every)
+    for minutes in PACE_MINUTES:
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                options = [*flags, f"--minutes={minutes}", "--compile=False"]
+                records = stepglass(Path(name) / "out", dataset, options, timeout=PACE_WITHIN_S)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+                return None
+        times = update_times(records)
+        if len(times) >= PACE_UPDATES:
+            return quick_of(times)
+    return None
 
 
 def curve_of(records: list[Result], updates: int) -> list[tuple[float, float]]:
@@ -176,6 +183,11 @@ def how_far_behind(
     return share, loss - min(up_to_there, default=loss)
 
 
+def is_clearly_behind(share: float, behind: float) -> bool:
+    """Whether a run that is so far behind after this share of its updates may be stopped."""
+    return any(share >= least and behind > most for least, most in BEHIND)
+
+
 def run_for(dataset: str, flags: list[str], updates: int, threads: int, chosen: Result) -> Result:
     """A run of so many updates. It is stopped if it is clearly behind what was chosen."""
     may_stop = chosen["minutes"] >= BEHIND_MINUTES
@@ -187,15 +199,19 @@ def run_for(dataset: str, flags: list[str], updates: int, threads: int, chosen: 
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             while process.poll() is None:
                 time.sleep(LOOK_S)
-                share, behind = how_far_behind(
-                    curve_of(records_in(folder), updates), chosen["curve"]
-                )
-                if may_stop and share >= BEHIND_FROM and behind > BEHIND:
+                curve = curve_of(records_in(folder), updates)
+                share, behind = how_far_behind(curve, chosen["curve"])
+                if may_stop and is_clearly_behind(share, behind):
                     process.kill()
-                    return {"stopped_at": share, "behind": behind, "updates": updates}
-        loss = whole_split_loss(folder, dataset)
-        parameters = records_in(folder)[0]["model"]["parameters"]
-        return {"loss": loss, "parameters": parameters, "updates": updates}
+                    result = {"stopped_at": share, "behind": behind, "updates": updates}
+                    return result | {"curve": curve}
+        records = records_in(folder)
+        return {
+            "loss": whole_split_loss(folder, dataset),
+            "parameters": records[0]["model"]["parameters"],
+            "updates": updates,
+            "curve": curve_of(records, updates),
+        }
 
 
 class Table:
@@ -233,23 +249,28 @@ def show(result: Result) -> None:
 
 
 def measure_paces(table: Table, others: dict[str, list[str]]) -> None:
-    """Time an update of each, and of what was chosen."""
+    """Time an update of each, and one of what was chosen again and again, because machines change
+    their speed."""
+    dataset = table.key["dataset"]
     chosen = [f"--{key}={value}" for key, value in table.of("chosen")[0]["settings"].items()]
-    for name, flags in ({"chosen": chosen} | others).items():
-        if not table.has("pace", name):
-            table.add("pace", name, {"ms": pace_ms(table.key["dataset"], flags)})
+    missing = [name for name in others if not table.has("pace", name)]
+    for index, name in enumerate(missing):
+        if index % PACE_TURN == 0:
+            chosen_ms = pace_ms(dataset, chosen)
+        table.add("pace", name, {"ms": pace_ms(dataset, others[name]), "chosen_ms": chosen_ms})
 
 
 def run_others(table: Table, others: dict[str, list[str]], jobs: int) -> None:
     """Give each of these settings the work of the chosen run."""
-    paces = {each["name"]: each["ms"] for each in table.of("pace")}
+    relative = {
+        each["name"]: each["chosen_ms"] / each["ms"] for each in table.of("pace") if each["ms"]
+    }
     chosen = table.of("chosen")[0]
-    work_ms = chosen["updates"] * paces["chosen"]
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ThreadPoolExecutor(jobs) as pool:
         running = {}
         for name, flags in others.items():
-            updates = round(work_ms / paces[name]) if paces[name] else 0
+            updates = round(chosen["updates"] * relative.get(name, 0.0))
             if updates and not table.has("other", name):
                 run = pool.submit(run_for, table.key["dataset"], flags, updates, threads, chosen)
                 running[run] = name
@@ -291,6 +312,10 @@ def verdict(table: Table) -> int:
         by_kind["recipe" if each["name"].startswith("recipe") else "hand"].append(each)
     over = {}
     for kind, allowed in (("hand", f"+{LOSS_TOLERANCE}"), ("recipe", "less than 0")):
+        if not by_kind[kind]:
+            over[kind] = -math.inf
+            print(f"every {kind} was clearly behind, and stopped")
+            continue
         best = min(by_kind[kind], key=lambda result: float(result["loss"]))
         over[kind] = chosen["loss"] - best["loss"]
         print(f"{over[kind]:+.4f} from the best {kind} ({best['name']}); {allowed} is allowed")
