@@ -1,5 +1,6 @@
 """Events, streams and copies, against a device that works late and out of order."""
 
+import contextlib
 import gc
 
 import pytest
@@ -140,10 +141,20 @@ def test_without_protection_a_snapshot_could_be_torn(device):
 class Driver:
     """The calls of CUDA's runtime that lock host memory."""
 
-    def __init__(self, fails=False):
-        self.fails, self.locked = fails, {}
+    def __init__(self, monkeypatch, fails=False):
+        self.fails, self.locked, self.gpus = fails, {}, []
+        self.current = 0
+        monkeypatch.setattr(torch.cuda, "cudart", lambda: self)
+        monkeypatch.setattr(torch.cuda, "device", self.on)
+
+    @contextlib.contextmanager
+    def on(self, device):
+        self.current = device.index
+        yield
+        self.current = 0
 
     def cudaHostRegister(self, address, num_bytes, flags):
+        self.gpus.append(self.current)
         self.locked[address] = num_bytes
         return 2 if self.fails else 0
 
@@ -152,9 +163,9 @@ class Driver:
 
 
 def test_pinned_memory_is_not_rounded_up_and_is_unlocked_when_it_is_freed(monkeypatch):
-    driver = Driver()
-    monkeypatch.setattr(torch.cuda, "cudart", lambda: driver)
-    buffer = pinned_pages(1_100_000)
+    driver = Driver(monkeypatch)
+    buffer = pinned_pages(1_100_000, torch.device("cuda:1"))
+    assert driver.gpus == [1]  # the other one is not touched
     assert driver.locked == {buffer.data_ptr(): 1_100_000}
     view = buffer[8:16].view(torch.float32)
     del buffer
@@ -167,12 +178,12 @@ def test_pinned_memory_is_not_rounded_up_and_is_unlocked_when_it_is_freed(monkey
 
 
 def test_memory_that_cannot_be_locked_is_left_to_torch(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "cudart", lambda: Driver(fails=True))
+    Driver(monkeypatch, fails=True)
     asked = []
     monkeypatch.setattr(
         host_copy.torch, "zeros", lambda size, **options: asked.append((size, options))
     )
-    pinned_pages(100)
+    pinned_pages(100, torch.device("cuda:0"))
     assert asked == [(100, {"dtype": torch.uint8, "pin_memory": True})]
 
 
@@ -180,17 +191,20 @@ def test_memory_that_cannot_be_locked_is_left_to_torch(monkeypatch):
 
 
 class AppleEvent:
-    """An event as Apple's are in PyTorch: reading a time waits for the whole queue, and two marks
+    """An event as Apple's are in PyTorch (MPSEvent.mm): reading a time waits for the whole queue,
+    and then for a signal of the end event, which comes once for each time it is recorded. Two marks
     with nothing between them are an error."""
 
     recorded = passed = waits = 0
 
     def __init__(self, enable_timing=False):
         self.number = 0
+        self.has_signal = False
 
     def record(self):
         AppleEvent.recorded += 1
         self.number = AppleEvent.recorded
+        self.has_signal = True
 
     def query(self):
         return self.number <= AppleEvent.passed
@@ -199,6 +213,8 @@ class AppleEvent:
         if AppleEvent.passed < AppleEvent.recorded:
             AppleEvent.waits += 1
             AppleEvent.passed = AppleEvent.recorded
+        assert end.has_signal, "the real one waits for ever"
+        end.has_signal = False
         if end.number - self.number == 1:
             raise RuntimeError("End event 2 was not recorded after start event 1")
         return float(end.number - self.number)

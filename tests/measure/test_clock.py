@@ -103,16 +103,22 @@ class FakeTimer:
     marks: int = 0
     passed: int = 0
     free: list[int] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)
 
     def mark(self) -> int:
         self.marks += 1
         return self.marks
 
-    def elapsed_ms(self, start: int, end: int) -> float | None:
-        return 10.0 * (end - start) if end <= self.passed else None
-
     def is_passed(self, mark: int) -> bool:
         return mark <= self.passed
+
+    def is_readable(self, mark: int) -> bool:
+        return self.is_passed(mark)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        assert end not in self.read, "an Apple GPU would be waited for without end"
+        self.read.add(end)
+        return 10.0 * (end - start)
 
     def recycle(self, mark: int) -> None:
         self.free.append(mark)
@@ -170,3 +176,20 @@ def test_device_times_of_a_run_add_up_and_say_whether_the_device_was_behind(is_f
     total = clock.total()
     assert total.device_phases == {"other": 120.0, "forward_backward": 40.0, "optimizer": 40.0}
     assert total.behind == (0.0 if is_fast else 1.0)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_wait_inside_an_update_does_not_hide_that_the_device_was_behind(looks):
+    """Loss scaling with Muon waits for the gradients within the optimizer's part: the device has
+    caught up when the lap ends."""
+    clock, timer = PhaseClock(FakeTime()), FakeTimer()
+    clock.attach(timer)
+    for _ in range(4):
+        with clock.phase("forward_backward"):
+            pass
+        with clock.phase("optimizer"):
+            if looks:
+                clock.look()
+            timer.passed = timer.marks  # the host has waited
+        clock.add_device_times(clock.lap())
+    assert clock.total().behind == (1.0 if looks else 0.0)

@@ -70,7 +70,7 @@ class Device:
     def host_buffer(self, num_bytes: int) -> Tensor:
         """Host memory whose pages are already mapped, so that later copies are fast."""
         if self.type == "cuda":
-            return pinned_pages(num_bytes)
+            return pinned_pages(num_bytes, self.torch_device)
         return torch.from_numpy(zeroed_pages(num_bytes))
 
     def copy_to_host(self, pairs: list[tuple[Tensor, Tensor]]) -> Copy:

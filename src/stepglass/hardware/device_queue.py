@@ -30,11 +30,14 @@ class EventTimer:
         event.record()
         return event
 
-    def elapsed_ms(self, start: Any, end: Any) -> float | None:
-        return float(start.elapsed_time(end)) if end.query() else None
-
     def is_passed(self, mark: Any) -> bool:
         return bool(mark.query())
+
+    def is_readable(self, mark: Any) -> bool:
+        return self.is_passed(mark)
+
+    def elapsed_ms(self, start: Any, end: Any) -> float:
+        return float(start.elapsed_time(end))
 
     def recycle(self, mark: Any) -> None:
         self._free.append(mark)
@@ -42,7 +45,8 @@ class EventTimer:
 
 class AppleTimer(EventTimer):
     """Marks for an Apple GPU. Reading a time there waits for everything that was queued. So times
-    are read when the newest mark is passed anyway, or when many marks have come together."""
+    are read when the newest mark is passed anyway, or when many marks have come together. It also
+    waits for a signal of the end mark, which comes once: a second read would wait for ever."""
 
     MANY = 400  # marks: some ten updates
 
@@ -59,9 +63,10 @@ class AppleTimer(EventTimer):
         self._num_open += 1
         return self._newest
 
-    def elapsed_ms(self, start: Any, end: Any) -> float | None:
-        if self._num_open < self.MANY and not self._newest.query():
-            return None
+    def is_readable(self, mark: Any) -> bool:
+        return self._num_open >= self.MANY or self.is_passed(self._newest)
+
+    def elapsed_ms(self, start: Any, end: Any) -> float:
         try:
             return float(start.elapsed_time(end))
         except RuntimeError:  # nothing was queued between them: both have the same time

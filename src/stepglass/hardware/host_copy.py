@@ -111,12 +111,14 @@ def zeroed_pages(num_bytes: int) -> "np.ndarray[Any, Any]":
     return array
 
 
-def pinned_pages(num_bytes: int) -> Tensor:
+def pinned_pages(num_bytes: int, device: torch.device) -> Tensor:
     """The same, in memory that a CUDA GPU can write by itself. PyTorch's own would be rounded up to
     a power of two: 2 GB for a snapshot of 1.1 GB."""
     pages = zeroed_pages(num_bytes)
     cudart, address = torch.cuda.cudart(), pages.ctypes.data  # type: ignore[no-untyped-call]
-    if num_bytes == 0 or int(cudart.cudaHostRegister(address, num_bytes, 0)) != 0:
-        return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
+    # A new thread would use the first GPU, and take hundreds of megabytes of it for that.
+    with torch.cuda.device(device):
+        if num_bytes == 0 or int(cudart.cudaHostRegister(address, num_bytes, 0)) != 0:
+            return torch.zeros(num_bytes, dtype=torch.uint8, pin_memory=True)
     weakref.finalize(pages, cudart.cudaHostUnregister, address)
     return torch.from_numpy(pages)

@@ -19,6 +19,7 @@ device.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -60,11 +61,15 @@ class DeviceTimer(Protocol):
     def mark(self) -> Any:
         """Queue a mark and return at once."""
 
-    def elapsed_ms(self, start: Any, end: Any) -> float | None:
-        """Device time between two marks, or None while the device has not reached `end`."""
-
     def is_passed(self, mark: Any) -> bool:
         """True if the device has reached the mark. Does not wait."""
+
+    def is_readable(self, mark: Any) -> bool:
+        """True if the times of this mark and of those before may be read now."""
+
+    def elapsed_ms(self, start: Any, end: Any) -> float:
+        """Device time between two neighbouring marks that are readable. No mark is given as `end`
+        twice: an Apple GPU would be waited for without end."""
 
     def recycle(self, mark: Any) -> None:
         """Return a mark that will not be read again, so that it can be reused."""
@@ -78,8 +83,8 @@ class Lap:
     phases: dict[str, int]  # nanoseconds; only phases that occurred
     # Milliseconds; only for devices with their own timer.
     device_phases: dict[str, float] | None = None
-    # Had the device not begun the last part of the step when the host had queued all of it? For a
-    # whole run, the share of its windows.
+    # Had the device not begun the last part of the step when the host had queued all of it, or had
+    # to wait for it? For a whole run, the share of its windows.
     behind: float | None = None
     _marks: list[tuple[Any, str]] = field(default_factory=list, repr=False)
     _timer: DeviceTimer | None = field(default=None, repr=False)
@@ -100,12 +105,11 @@ class Lap:
         if the device has a timer."""
         if self._timer is None or self.device_phases is not None:
             return True
-        device_phases: dict[str, float] = {}
-        if self._timer.elapsed_ms(self._marks[0][0], self._marks[-1][0]) is None:
+        if not self._timer.is_readable(self._marks[-1][0]):
             return False
-        for (start, name), (end, _) in zip(self._marks, self._marks[1:], strict=False):
+        device_phases: dict[str, float] = {}
+        for (start, name), (end, _) in pairwise(self._marks):
             elapsed = self._timer.elapsed_ms(start, end)
-            assert elapsed is not None, "marks are passed in order"
             device_phases[name] = device_phases.get(name, 0.0) + elapsed
         for mark, _ in self._marks[:-1]:  # the last mark is the first of the next window
             self._timer.recycle(mark)
@@ -148,6 +152,7 @@ class PhaseClock:
         self._timer: DeviceTimer | None = None
         self._marks: list[tuple[Any, str]] = []
         self._device_total: dict[str, float] = {}
+        self._is_behind: bool | None = None  # in the current window, if `look` was called
         self._behind: list[int] = [0, 0]  # windows in which the device was behind, and all
         self.num_switches = 0
         self._started = self._last = now()
@@ -173,10 +178,19 @@ class PhaseClock:
             mark = self._timer.mark()
             lap._marks.append((mark, "end"))
             self._marks = [(mark, self._stack[-1])]
-            last_part = [mark for mark, name in lap._marks if name == STEP_PHASES[-1]]
-            if last_part:
-                lap.behind = float(not self._timer.is_passed(last_part[-1]))
+            self.look(lap._marks)
+            lap.behind = None if self._is_behind is None else float(self._is_behind)
+            self._is_behind = None
         return lap
+
+    def look(self, marks: list[tuple[Any, str]] | None = None) -> None:
+        """Note whether the device is behind the host. `lap` does this, when all of an update is
+        queued. If the host has to wait for the device in the last part of a step, call it just
+        before: afterwards, the device is never behind."""
+        marks = self._marks if marks is None else marks
+        last_part = [mark for mark, name in marks if name == STEP_PHASES[-1]]
+        if self._timer is not None and last_part and self._is_behind is None:
+            self._is_behind = not self._timer.is_passed(last_part[-1])
 
     def add_device_times(self, lap: Lap) -> None:
         """Add the device's times of a window that is settled to the total."""

@@ -13,7 +13,14 @@ from stepglass.measure.memory_model import same_rows
 from stepglass.settings.train import TrainConfig
 from stepglass.train.run import Run
 
-TEXTS = ("out of memory", "can't allocate memory", "not enough memory")
+# Of PyTorch's allocators, of cuBLAS, and of an Apple GPU's largest buffer.
+TEXTS = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "Invalid buffer size",
+)
 
 
 @contextmanager

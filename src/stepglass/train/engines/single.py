@@ -36,6 +36,8 @@ class SingleEngine(Engine):
         if grad_clip > 0:
             self._scaler.unscale_(self.optimizer)
             norm = nn.utils.clip_grad_norm_(self.model.parameters(), grad_clip)
+        if self._scaler.is_enabled():
+            self._clock.look()  # with Muon, the scaler waits for the gradients
         self._scaler.step(self.optimizer)
         self._scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
