@@ -1,4 +1,4 @@
-"""The memory model beside what torch counts: one update of sixteen models, as a table.
+"""The memory model beside what torch counts: one update of eighteen models, as a table.
 
     python benchmarks/memory_model.py [--only=tracked,compiled,resident]
 
@@ -19,6 +19,7 @@ from unittest import mock
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stepglass.measure.memory_model import BYTES, Way, activation_bytes, memory_of
 from stepglass.measure.shapes import GPTConfig, ModernConfig, Shape
@@ -84,6 +85,7 @@ CASES = [
         Case(shape(50_304, 512, 4, 256), 8, "float32", optimizer=optimizer, accumulates=False),
         Case(shape(4096, 512, 8, 512), 16, "float16", optimizer=optimizer),
         Case(shape(65, 256, 6, 384), 64, optimizer=optimizer, accumulates=False),
+        Case(shape(65, 256, 6, 384), 64, "float32", "mps", optimizer, accumulates=False),
         Case(shape(65, 256, 6, 384), 16, "float32", "cpu", optimizer, accumulates=False),
         Case(shape(65, 1024, 4, 384, dropout=0.1), 4, "float32", "cpu", "adamw"),
         Case(shape(65, 64, 4, 128), 12, "float32", "cpu", optimizer, accumulates=False),
@@ -133,8 +135,11 @@ def never(x: torch.Tensor) -> bool:
 def path_of(device_type: str) -> Iterator[None]:
     """Lets a CPU compute as the device does."""
     cpu_ops.causal_mask.cache_clear()  # a fake one is of no use to others
-    plain = mock.patch.object(cpu_ops, "uses_handwritten", new=never)
-    with plain if device_type != "cpu" else contextlib.nullcontext():
+    with contextlib.ExitStack() as paths:
+        if device_type != "cpu":
+            paths.enter_context(mock.patch.object(cpu_ops, "uses_handwritten", new=never))
+        if device_type == "mps":  # it has no other attention for training
+            paths.enter_context(sdpa_kernel(SDPBackend.MATH))
         yield
     cpu_ops.causal_mask.cache_clear()
 

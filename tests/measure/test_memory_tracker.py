@@ -16,6 +16,8 @@ CASES = [
         (65, 64, 128, 12, "float32", "cpu", {}, "muon", False),  # the recipe for a CPU
         (65, 256, 128, 12, "float32", "cuda", {"dropout": 0.0}, "adamw", False),
         (65, 128, 128, 8, "float32", "cpu", {"dropout": 0.1}, "adamw", False),
+        (65, 512, 128, 8, "float32", "mps", {}, "muon", False),  # keeps attention's scores
+        (65, 256, 128, 8, "float32", "mps", {"dropout": 0.1}, "adamw", False),
         (50_304, 512, 64, 4, "bfloat16", "cuda", {}, "adamw", True),  # the loss in chunks
         (50_304, 512, 64, 4, "float32", "cpu", {}, "muon", False),
         (512, 32, 256, 1, "float16", "cuda", {}, "muon", True),  # at the optimizer's step

@@ -1,5 +1,6 @@
 """A run that does not fit into memory is refused, with the settings that do fit."""
 
+import importlib.util
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from stepglass.errors import DeviceError
 from stepglass.hardware.device import Device
 from stepglass.measure.shapes import shape_of
 from stepglass.settings.train import TrainConfig
-from stepglass.train.memory_check import refuse_what_cannot_fit
+from stepglass.train.memory_check import need_of, rows_before_compiling
 
 GPT2 = {"model": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "block_size": 1024}
 
@@ -32,14 +33,14 @@ def card(free_gb: float | None) -> Device:
 def refusal(free_gb: float, **settings) -> str:
     cfg = TrainConfig(**GPT2 | settings)
     with pytest.raises(DeviceError) as refused:
-        refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(free_gb))
+        rows_before_compiling(cfg, shape_of(cfg, 50_304), card(free_gb))
     return str(refused.value)
 
 
 def test_what_fits_is_not_refused_nor_what_is_unknown():
     cfg = TrainConfig(**GPT2, batch_size=12, gradient_accumulation_steps=40)
     for free_gb in (8.0, None):
-        refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(free_gb))
+        rows_before_compiling(cfg, shape_of(cfg, 50_304), card(free_gb))
 
 
 def test_a_refusal_says_need_split_found_and_what_fits():
@@ -60,7 +61,7 @@ def test_the_settings_it_names_fit_and_have_as_many_tokens(batch_size, steps):
     assert fitting["batch_size"] < batch_size
     assert fitting["batch_size"] * fitting["gradient_accumulation_steps"] == batch_size * steps
     cfg = TrainConfig(**GPT2 | fitting)
-    refuse_what_cannot_fit(cfg, shape_of(cfg, 50_304), card(5.0))
+    rows_before_compiling(cfg, shape_of(cfg, 50_304), card(5.0))
 
 
 def test_a_model_that_fits_with_no_batch_says_what_else_to_lower():
@@ -71,3 +72,44 @@ def test_a_model_that_fits_with_no_batch_says_what_else_to_lower():
 def test_updates_of_too_many_tokens_are_not_the_models_fault():
     text = refusal(8.0, batch_size=1000, gradient_accumulation_steps=1_000_000)
     assert text.endswith("lower --gradient_accumulation_steps or --batch_size")
+
+
+MODERN = GPT2 | {"model": "modern", "batch_size": 12, "gradient_accumulation_steps": 40}
+
+
+@pytest.fixture
+def triton(monkeypatch):
+    """Whether Triton is installed, without which nothing is compiled on a GPU."""
+    real = importlib.util.find_spec
+
+    def install(is_there):
+        found = {"triton": "here" if is_there else None}
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: found[name] if name in found else real(name)
+        )
+
+    install(True)
+    return install
+
+
+@pytest.mark.parametrize("compile", ["auto", True])
+def test_a_batch_that_fits_only_compiled_is_warmed_up_with_fewer_rows(compile, triton):
+    cfg = TrainConfig(**MODERN, compile=compile)
+    shape = shape_of(cfg, 50_304)
+    assert rows_before_compiling(cfg, shape, card(12.0)) == 12
+    rows = rows_before_compiling(cfg, shape, card(8.8))
+    assert 1 <= rows < 12
+    assert need_of(cfg, shape, card(8.8), rows, accumulates=True).total < 8.8e9
+
+
+def test_without_compiling_such_a_batch_is_refused(triton):
+    smaller = "--batch_size=6 --gradient_accumulation_steps=80 fits"
+    assert smaller in refusal(8.8, **MODERN, compile=False)
+    triton(False)
+    assert smaller in refusal(8.8, **MODERN)
+
+
+def test_a_refusal_counts_what_the_compiled_model_needs(triton):
+    text = refusal(6.0, **MODERN)
+    assert "needs at least 7.5 GB" in text
+    assert "--batch_size=5 --gradient_accumulation_steps=96 fits" in text

@@ -12,6 +12,7 @@ from stepglass.process import Interrupted, StopRequest
 from stepglass.train import pace, setup, warmup
 from stepglass.train.engines.helper_process import Helper
 from stepglass.train.engines.replicas import Replicas
+from stepglass.train.engines.single import SingleEngine
 from stepglass.train.muon import MuonAdamW
 from stepglass.train.saves import Saves
 
@@ -205,3 +206,25 @@ def test_a_signal_during_a_compilation_searches_no_objects_for_cycles(monkeypatc
     with StopRequest() as stop, pytest.raises(Interrupted), stop.interrupting():
         os.kill(os.getpid(), signal.SIGINT)
     assert frozen == [True]
+
+
+def test_if_a_batch_fits_only_compiled_the_warm_up_before_takes_some_of_its_rows(
+    monkeypatch, capsys
+):
+    seen = []
+    real = SingleEngine.backward
+
+    def backward(self, batches, step, counted=1.0):
+        seen.append((self.device.compile, len(batches), len(batches[0][0])))
+        return real(self, batches, step, counted)
+
+    monkeypatch.setattr(SingleEngine, "backward", backward)
+    monkeypatch.setattr(torch, "compile", lambda model, **options: model)
+    monkeypatch.setattr(setup, "rows_before_compiling", lambda cfg, shape, device: 3)
+    assert train_tiny(batch_size=4, gradient_accumulation_steps=2, max_iters=1) == 0
+    said = capsys.readouterr().out
+    assert "compile: True: the batch fits into memory only if the model is compiled" in said, said
+    before = [(batches, rows) for is_compiled, batches, rows in seen if not is_compiled]
+    after = [(batches, rows) for is_compiled, batches, rows in seen if is_compiled]
+    assert set(before) == {(1, 3)}
+    assert set(after) == {(1, 4), (2, 4)}

@@ -11,6 +11,8 @@ from stepglass.errors import ConfigError
 from stepglass.measure.devices import known_devices
 from stepglass.measure.memory_model import (
     MemoryNeed,
+    Way,
+    kept_scores,
     largest_batch,
     memory_of,
     memory_of_nanogpt,
@@ -28,7 +30,10 @@ def memory_need(case: Case, batch_size: int, dtype: str, does_compile: bool) -> 
         need = memory_of_nanogpt(subject.shape, batch_size=batch_size)
         if case.target.kind == "cuda":
             return need
-        return replace(need, activations=2 * need.activations, context=0)  # all is float32 there
+        plain = Way(4, "mps", does_compile=False)
+        scores = subject.shape.n_layer * kept_scores(subject.shape, batch_size, plain)
+        # All is float32 there, and attention keeps its scores.
+        return replace(need, activations=2 * need.activations + scores, context=0)
     return memory_of(
         subject.shape,
         batch_size=batch_size,

@@ -88,20 +88,28 @@ def pick_compile(kind: str, asked: bool | str, run_s: float) -> tuple[bool, str]
     compiling takes. `run_s` is what the run takes without, from updates that were timed."""
     if asked != "auto":
         return bool(asked), "asked for"
-    if kind == "mps":
-        return False, "not tried on an Apple GPU"
-    if kind == "cpu" and this_rank().is_one_of_several:
-        return False, "not tried in several processes on a CPU"
-    if kind == "cuda" and importlib.util.find_spec("triton") is None:
-        return False, "torch.compile needs Triton, which is not installed"
-    if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
-        return False, "torch.compile needs a C++ compiler, which is not installed"
+    obstacle = why_not_compiled(kind)
+    if obstacle is not None:
+        return False, obstacle
     compile_s, saved_s = COMPILE_S[kind], SAVED_SHARE[kind] * run_s
     saved = f"saves about {units.duration(1000 * saved_s)} of a run of about "
     saved += units.duration(1000 * run_s)
     return compiling_pays(
         kind, run_s
     ), f"compiling takes about {units.duration(1000 * compile_s)} and {saved}"
+
+
+def why_not_compiled(kind: str) -> str | None:
+    """Why torch.compile is not used on this kind of device unless asked for. None if it may be."""
+    if kind == "mps":
+        return "not tried on an Apple GPU"
+    if kind == "cpu" and this_rank().is_one_of_several:
+        return "not tried in several processes on a CPU"
+    if kind == "cuda" and importlib.util.find_spec("triton") is None:
+        return "torch.compile needs Triton, which is not installed"
+    if kind == "cpu" and shutil.which("g++") is None and shutil.which("clang++") is None:
+        return "torch.compile needs a C++ compiler, which is not installed"
+    return None
 
 
 def pick_replicas(device: Device, batch_size: int, num_params: int) -> tuple[int, str]:

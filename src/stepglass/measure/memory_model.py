@@ -175,12 +175,14 @@ def modern_bytes(shape: ModernConfig, way: Way, keeps_scores: bool) -> int:
 
 
 def kept_scores(shape: Shape, batch_size: int, way: Way) -> int:
-    """Bytes of the attention scores that a layer keeps. Only a CPU keeps any."""
+    """Bytes of the attention scores that a layer keeps. A CUDA GPU keeps none."""
     T, num_heads = shape.block_size, batch_size * shape.n_head
-    if way.device_type != "cpu" or way.does_compile:
+    if way.device_type == "cuda" or way.does_compile:
         return 0
     if shape.dropout:  # PyTorch's plain formula: shares, mask and product
         return num_heads * T * T * 3 * 4
+    if way.device_type == "mps":  # the plain formula again: there is no other one for training
+        return num_heads * T * T * 4
     is_kept = num_heads * T * T <= KEPT_SCORES and shape.kv_heads == shape.n_head
     if not is_kept or not way.is_handwritten:
         return 0

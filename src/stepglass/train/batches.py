@@ -25,6 +25,11 @@ def micro_batches(data: Dataset, cfg: TrainConfig, step: int) -> list[MicroBatch
     return list(zip(*parts, strict=True))
 
 
+def first_rows(batches: list[MicroBatch], rows: int) -> list[MicroBatch]:
+    """The first micro-batch, or so many rows of it."""
+    return [(x[:rows], y[:rows]) for x, y in batches[:1]]
+
+
 def counted_share(data: Dataset, cfg: TrainConfig, step: int) -> float:
     """The share of the targets of an update that count, in all processes together."""
     rows = cfg.gradient_accumulation_steps * cfg.batch_size

@@ -59,6 +59,7 @@ class Plan:
     data: Dataset
     shape: Shape
     peak: Peak
+    rows_before_compiling: int  # of a batch
     tokenizer: Tokenizer | None  # set if a sample of text is kept with each evaluation
     start_from: StartingModel | None = None
 

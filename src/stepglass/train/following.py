@@ -94,7 +94,7 @@ class Following:
         if device.type == "cpu":
             keep_freed_memory()
         shape = shape_of(cfg, self._data.vocab_size)
-        plan = Plan(cfg, device, self._data, shape, Peak(None, "of rank 0"), None)
+        plan = Plan(cfg, device, self._data, shape, Peak(None, "of rank 0"), cfg.batch_size, None)
         silent = Console(open(os.devnull, "w"))  # noqa: SIM115  as long as the process
         self._share = new_share(plan, silent, PhaseClock(), group)
         self._writer: ShardWriter | None = None  # from the first save in shards on

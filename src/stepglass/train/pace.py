@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from stepglass import units
 from stepglass.data.dataset import Dataset
 from stepglass.settings.train import TrainConfig
-from stepglass.train.batches import micro_batches
+from stepglass.train.batches import first_rows, micro_batches
 from stepglass.train.engines.engine import Engine
 from stepglass.train.run import Run
 
@@ -27,20 +27,24 @@ def measure_update_ms(
     left: int,
     is_stopping: Callable[[], bool],
     least_s: float | None = None,
+    rows: int | None = None,
 ) -> float:
     """The time of an update: the shortest of several, because other programs only make it longer.
     One is enough if it shows that the `left` updates take no time. The gradients are discarded, and
-    the weights do not change."""
+    the weights do not change. If only some `rows` of a batch fit, the others are assumed to take as
+    long as these."""
     least_s = LEAST_S if least_s is None else least_s
     batches = micro_batches(data, cfg, 0)
+    part = first_rows(batches, rows or cfg.batch_size)
+    parts = len(batches) * len(batches[0][0]) / len(part[0][0])
     backward_s = update_s = float("inf")
     began, tries = time.perf_counter(), 0
     while tries < LEAST_TRIES or time.perf_counter() - began < least_s:
-        backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(batches[:1], 0)))
+        backward_s = min(backward_s, _seconds(engine, lambda: engine.backward(part, 0)))
         engine.discard_gradients()
         update_s = min(update_s, _seconds(engine, lambda: rehearse_update(engine, cfg.grad_clip)))
         tries += 1
-        update_ms = 1000 * (len(batches) * backward_s + update_s)
+        update_ms = 1000 * (parts * backward_s + update_s)
         if is_stopping() or left * update_ms < SHORT_MS:
             break
     return update_ms

@@ -58,6 +58,7 @@ class Run:
     stop: StopRequest
     state: RunState = field(default_factory=RunState)
     first_step: int = 0  # of this process
+    rows_before_compiling: int | None = None  # of a batch that fit then; None: all of them
     last_val_loss: float | None = None  # of this process's last evaluation
     budget: TimeBudget | None = None  # set by `--minutes`
     feeds: list[LoggerFeed] = field(default_factory=list)  # the loggers of log_to
@@ -66,6 +67,13 @@ class Run:
     @property
     def device(self) -> Device:
         return self.engine.device
+
+    @property
+    def warm_up_rows(self) -> int:
+        """How many rows of a batch the warm-up uses."""
+        if self.device.compile or self.rows_before_compiling is None:
+            return self.cfg.batch_size
+        return self.rows_before_compiling
 
     @property
     def run_dir(self) -> Path:

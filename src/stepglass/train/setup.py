@@ -45,7 +45,7 @@ from stepglass.train.eval_schedule import EvalSchedule
 from stepglass.train.evaluate import Evaluations, Windows, choose_windows
 from stepglass.train.fitted import fitted
 from stepglass.train.iterations import Iterations
-from stepglass.train.memory_check import refuse_what_cannot_fit
+from stepglass.train.memory_check import rows_before_compiling
 from stepglass.train.memory_errors import is_out_of_memory, memory_error, naming_memory_errors
 from stepglass.train.resume import Found, newest_resumable, restore, run_id_of, was_compiled
 from stepglass.train.run import Run
@@ -122,10 +122,10 @@ def make_plan(cfg: TrainConfig, around: Surroundings) -> Plan:
             choose.use_threads(cfg.threads)
             device = replace(device, threads=cfg.threads)
     check_shares(cfg, device)
-    refuse_what_cannot_fit(cfg, shape, device)
+    rows = rows_before_compiling(cfg, shape, device)
     # Load the tokenizer now, because it may have to be downloaded.
     codec = tokenizer.from_json(data.tokenizer_json, data.origin) if cfg.sample_tokens else None
-    return Plan(cfg, device, data, shape, peak, codec, start_from)
+    return Plan(cfg, device, data, shape, peak, rows, codec, start_from)
 
 
 # -- build --------------------------------------------------------------------------------------
@@ -148,6 +148,7 @@ def build_training(plan: Plan, folder: RunFolder, around: Surroundings) -> Train
         writer = CheckpointWriter(folder, engine.device, log, keep, sharers=sharers)
         opened.callback(writer.close)
         run = Run(cfg, folder, plan.data, engine, around.clock, log, console, around.stop)
+        run.rows_before_compiling = plan.rows_before_compiling
         windows = choose_windows(plan.data, cfg, engine.device)
         t = Training(
             run,

@@ -16,7 +16,7 @@ from stepglass.hardware import choose
 from stepglass.measure.console_lines import compile_failed_line, compile_line, start_up_line
 from stepglass.measure.event_details import CompileFailedEvent, WarmUpEvent
 from stepglass.process import Interrupted
-from stepglass.train.batches import micro_batches
+from stepglass.train.batches import first_rows, micro_batches
 from stepglass.train.engines.engine import EngineLost
 from stepglass.train.evaluate import Windows, score_batch
 from stepglass.train.memory_errors import is_out_of_memory
@@ -73,12 +73,16 @@ def rehearse(run: Run, windows: Windows, compiled_before: bool | None) -> Rehear
 
 def update_ms_of(run: Run) -> float:
     left = run.cfg.max_iters - run.first_step
-    return measure_update_ms(run.engine, run.data, run.cfg, left, run.stop.is_set)
+    return measure_update_ms(
+        run.engine, run.data, run.cfg, left, run.stop.is_set, rows=run.warm_up_rows
+    )
 
 
 def decide_to_compile(run: Run, step_ms: float, compiled_before: bool | None) -> bool:
     """Decide from the time that the rest of the run takes uncompiled."""
-    if run.cfg.compile == "auto" and compiled_before is not None:
+    if run.warm_up_rows < run.cfg.batch_size:
+        chosen, why = True, "the batch fits into memory only if the model is compiled"
+    elif run.cfg.compile == "auto" and compiled_before is not None:
         chosen, why = compiled_before, "as when the run was saved: the same bits"
     else:
         run_s = (run.cfg.max_iters - run.first_step) * step_ms / 1000
@@ -109,8 +113,9 @@ def warm_up(run: Run, windows: Windows, rehearsal: Rehearsal) -> None:
 
 
 def first_pass(run: Run, windows: Windows) -> None:
-    """Run one batch forward and backward, and score one batch of an evaluation."""
-    run.engine.backward(micro_batches(run.data, run.cfg, 0)[:1], 0)
+    """Run one batch forward and backward, or what fits of it, and score one batch of an
+    evaluation."""
+    run.engine.backward(first_rows(micro_batches(run.data, run.cfg, 0), run.warm_up_rows), 0)
     run.engine.discard_gradients()
     score_first_batch(run, windows)
 
