@@ -217,6 +217,8 @@ def prove(name: str, gpu_name: str, graphs: Any) -> str:
     expected += loss_bytes(shape, BATCH * shape.block_size, way)
     off = plans[0].peak_bytes / expected - 1
     check(abs(off) < 0.15, f"forward plans {plans[0].peak_bytes:,} bytes, expected {expected:,}")
+    most = expected + 4 * shape.num_params()  # and all gradients
+    check(plans[1].peak_bytes < most, f"backward plans {plans[1].peak_bytes:,} bytes of {most:,}")
     peaks = " / ".join(f"{plan.peak_bytes / 2**20:,.0f}" for plan in plans)
     return (
         f"| {name} | {gpu_name} (sm_{gpu.arch}) | {len(binaries)} | {launches} | {peaks} | "

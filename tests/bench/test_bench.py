@@ -1,6 +1,7 @@
 """The benchmarks: ratios, measured by turns, written to JSON."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from stepglass.bench import command, gpu, loops, throughput, time_to_loss
 from stepglass.cli import main
 from stepglass.errors import ConfigError, TrainingFailed
+from stepglass.measure.records import IterRecord
 from stepglass.settings.nanogpt_defaults import CPU_FLAGS
 
 TINY = {"n_layer": 1, "n_head": 2, "n_embd": 16, "block_size": 8, "batch_size": 2}
@@ -151,7 +153,28 @@ def test_without_a_gpu_it_says_so(capsys, tmp_path):
 def test_the_lines_to_send_have_everything_even_if_some_is_unknown(threads):
     threads(1)
     said = []
-    gpu.measure(said.append, TINY | {"device": "cpu"}, steps=3)
+    found = gpu.measure(said.append, TINY | {"device": "cpu"}, steps=3)
     assert said[1].startswith("device: ")
-    assert said[3].startswith("ours: ")
-    assert said[-3:] == ["peak memory: n/a", "pace: n/a", "--- end ---"]
+    assert said[3].startswith("nanoGPT's model in a plain loop: ")
+    assert list(found["models"]) == ["gpt2", "modern"]
+    for model, lines in zip(found["models"], (said[4:8], said[8:12]), strict=True):
+        assert re.fullmatch(
+            rf"{model}: \d+\.\d\d ms per update, MFU \S+, peak memory n/a", lines[0]
+        ), lines[0]
+        assert lines[1] == f"{model} on the device's clock: n/a"
+        assert lines[2].startswith(f"{model} stalls: ")
+        assert lines[3] == f"{model} pace: n/a"
+    assert said[12:] == ["--- end ---"]
+
+
+def test_the_parts_of_an_update_are_means_on_the_devices_clock():
+    def update(ms: float | None) -> IterRecord:
+        phases = None if ms is None else {"forward_backward": ms, "eval": 9.0}
+        return IterRecord(
+            iter=0, loss=1.0, lr=0.1, grad_norm=None, tokens=8, wall_ms=1.0, phases={}, mfu=None,
+            device_phases=phases,
+        )  # fmt: skip
+
+    assert gpu.device_ms([update(None)]) is None
+    parts = gpu.device_ms([update(2.0), update(4.0)])
+    assert parts == {"data": 0.0, "forward_backward": 3.0, "optimizer": 0.0}

@@ -18,8 +18,9 @@ from stepglass.measure.event_details import (
 from stepglass.measure.records import Background, CheckpointRecord, EvalRecord, IterRecord
 
 EVALUATION = EvalRecord(
-    iter=400, wall_ms=549.23, train_loss=2.3873, val_loss=2.427, val_se=0.0149, windows=240
-)
+    iter=400, wall_ms=549.23, train_loss=2.3873, val_loss=2.427, val_se=0.0149, windows=240,
+    val_bits_per_byte=3.5014,
+)  # fmt: skip
 ITERATION = IterRecord(
     iter=400, loss=2.4199, lr=1e-3, grad_norm=None, tokens=768, wall_ms=598.1, phases={}, mfu=0.4922
 )

@@ -22,6 +22,7 @@ from stepglass.settings.command_line import read_command_line, read_recipe, reso
 from stepglass.settings.train import TRAIN_SETTINGS, TrainConfig
 from stepglass.train import by_the_clock, fit_to_time, setup
 from stepglass.train.fit_to_time import RUNGS, TimeAndData, chip_here, model_for_time, rung_for
+from stepglass.train.iterations import Iterations
 from stepglass.train.time_budget import TimeBudget
 
 ALL = frozenset(TRAIN_SETTINGS.names())
@@ -281,7 +282,7 @@ def test_a_time_that_the_start_uses_up_is_refused_and_the_least_is_named(monkeyp
         (["--minutes=0"], "minutes expects a number above 0, found 0; leave it out for max_iters"),
         (["--minutes=5", "--max_iters=9"], "minutes=5 and max_iters=9 both set the length"),
         (["--minutes=5", "--epochs=2"], "minutes=5 and epochs=2.0 both set the length of the run"),
-        (["--minutes=-1"], "minutes"),
+        (["--minutes=-1"], "minutes expects a number above 0, found -1; leave it out"),
         (["--minutes=soon"], "minutes"),
     ],
 )
@@ -358,6 +359,20 @@ def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, ca
     assert "schedule: now for" in shown  # the learning rate rises again
     assert len(records("iter")) > len(iterations)
     assert records("end")[-1]["reason"] == "finished"
+
+
+def test_no_time_is_spent_on_measuring_the_peak_again_when_the_time_is_up(
+    quick_clock, monkeypatch
+):
+    corrected = []
+    monkeypatch.setattr(
+        Iterations, "correct_peak", lambda self: corrected.append(self.run.state.step)
+    )
+    prepare_tiny("so many words that nobody has seen them all. " * 3000)
+    assert main(["train", *flags(minutes=2, eval_interval=20, compile=False)]) == 0
+    evaluated = [record["iter"] for record in records("eval")]
+    assert len(evaluated) > 1
+    assert corrected == evaluated[:-1]
 
 
 def test_data_that_is_too_small_for_the_time_ends_the_run_early_and_it_says_so(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """`train` and `prepare` for programs, with the names of the command line."""
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stepglass.api.sampling import TrainedRun
 from stepglass.errors import naming_missing_packages
 from stepglass.measure.records import RunRecord
+from stepglass.process import let_segments_grow
 
 if TYPE_CHECKING:
     from stepglass.train.run import Run
@@ -29,6 +31,7 @@ def train(
     `on_record` is called from the thread that trains, after every update, evaluation, checkpoint
     and event, with what the run log gets (docs/run-log.md). The clock counts its time as `log`.
     """
+    let_segments_grow(os.environ)  # before torch is imported
     with naming_missing_packages():
         from stepglass.api.train_run import read_settings, train_run  # noqa: PLC0415
         from stepglass.measure.clock import PhaseClock  # noqa: PLC0415

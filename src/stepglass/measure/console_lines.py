@@ -90,11 +90,14 @@ EVALUATION = re.compile(
 
 
 def evaluation_line(record: EvalRecord) -> str:
-    """Shows what nanoGPT's line does not: the evaluation's time and the loss's standard error."""
+    """Shows what nanoGPT's line does not: the evaluation's time, the loss's standard error, and a
+    loss that can be compared with that of other tokens."""
+    bits = record.val_bits_per_byte
     return (
         f"eval {record.iter}: {units.duration(record.wall_ms)}, "
         f"val loss {units.loss(record.val_loss)} ± {units.loss(record.val_se)} "
         f"({record.windows} windows)"
+        f"{'' if bits is None else f', {bits:.4f} bits per byte'}"
     )
 
 

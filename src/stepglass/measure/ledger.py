@@ -42,7 +42,7 @@ HEADING = "where the time went:"
 WALL_CLOCK = "wall clock"
 DIFFERS = 0.01  # of the wall clock
 PACE_TEXTS: dict[PaceMaker, str] = {
-    "gpu": "the GPU sets the pace: it always had work queued",
+    "gpu": "the GPU sets the pace: it had work queued most of the time",
     "python": "Python sets the pace: the GPU waits for kernels to be started",
     "data": "the data sets the pace: the GPU waits for batches",
 }

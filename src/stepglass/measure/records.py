@@ -150,6 +150,9 @@ class EvalRecord(Keyed):
     val_loss: Annotated[float, "on fixed windows of the validation split"]
     val_se: Annotated[float | None, "standard error of `val_loss` over its windows"]
     windows: Annotated[int, "how many of the validation split were scored"]
+    val_bits_per_byte: Annotated[
+        float | None, "`val_loss` in bits for each byte of text, where tokens stand for text"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,9 +223,11 @@ def resolve(command: CommandLine, recipe: str, saved_settings: SavedSettings) ->
 
 def _lengths_in(given: dict[str, Given]) -> list[str]:
     """The settings that say how long the run is to be. Raises ConfigError for two of them."""
-    zero = given.get("minutes")
-    if zero is not None and not zero.value and zero.place.startswith("--"):
-        raise ConfigError("minutes expects a number above 0, found 0; leave it out for max_iters")
+    minutes = given.get("minutes")
+    if minutes is not None and minutes.place.startswith("--") and not minutes.value > 0:
+        raise ConfigError(
+            f"minutes expects a number above 0, found {minutes.value:g}; leave it out for max_iters"
+        )
     found = [key for key in LENGTHS if key in given and (given[key].value or key == "max_iters")]
     if len(found) > 1:
         one, two = found[:2]

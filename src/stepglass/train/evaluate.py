@@ -17,6 +17,7 @@ from stepglass.data.token_file import TokenFile
 from stepglass.data.tokenizer import Tokenizer
 from stepglass.hardware.device import Device
 from stepglass.hardware.ranks import this_rank
+from stepglass.measure.bits_per_byte import bits_per_byte
 from stepglass.measure.event_details import RanksEvent, SampleEvent
 from stepglass.measure.records import EvalRecord
 from stepglass.sample.text import short_text
@@ -189,6 +190,7 @@ class Evaluations:
             val_loss=result.val_loss,
             val_se=result.val_se,
             windows=result.windows,
+            val_bits_per_byte=bits_per_byte(result.val_loss, run.data.val_bytes_per_token),
         )
         run.log.write(record)
         if text is not None:

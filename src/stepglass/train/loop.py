@@ -75,7 +75,8 @@ def evaluate_and_save(t: Training) -> str | None:
         return None  # the run was asked to stop
     with clock.phase("log"):
         t.evals.record(result, (clock.spent_ns("eval") - before) / 1e6, text)
-        t.iterations.correct_peak()
+        if run.budget is None or not t.is_over():  # it takes a second, and the time is up
+            t.iterations.correct_peak()
     if not result.is_finite:
         what = f"step {run.state.step}: the validation loss is {result.val_loss}"
         raise NotFinite(what, spoilt_step=None)  # these weights have not been saved

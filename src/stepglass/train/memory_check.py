@@ -45,7 +45,8 @@ def rows_before_compiling(cfg: TrainConfig, shape: Shape, device: Device) -> int
     raise DeviceError(
         f"a model of {shape.num_params():,} parameters with batch_size={cfg.batch_size} and "
         f"block_size={cfg.block_size} needs at least {units.size(need.total + tokens)} ({split}), "
-        f"found {units.size(available)}{of_what}; {what_fits(cfg, shape, device, available - tokens)}"
+        f"found {units.size(available)}{of_what}; "
+        f"{what_fits(cfg, shape, device, available - tokens)}"
     )
 
 
