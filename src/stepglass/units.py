@@ -112,16 +112,15 @@ def flops(number: float) -> str:
 
 def flops_rate(flops_per_s: float | None) -> str:
     """
-    >>> flops_rate(157e9), flops_rate(165.2e12)
-    ('157 GFLOP/s', '165.2 TFLOP/s')
+    >>> flops_rate(157e9), flops_rate(165.2e12), flops_rate(1.234e9)
+    ('157 GFLOP/s', '165.2 TFLOP/s', '1.23 GFLOP/s')
     """
     if flops_per_s is None:
         return UNKNOWN
-    return (
-        f"{flops_per_s / 1e12:.1f} TFLOP/s"
-        if flops_per_s >= 1e12
-        else f"{flops_per_s / 1e9:.0f} GFLOP/s"
-    )
+    if flops_per_s >= 1e12:
+        return f"{flops_per_s / 1e12:.1f} TFLOP/s"
+    giga = flops_per_s / 1e9
+    return f"{giga:.0f} GFLOP/s" if giga >= 100 else f"{giga:.3g} GFLOP/s"
 
 
 def printable(text: str) -> str:

@@ -1,5 +1,6 @@
 """A line that the console prints and `explain` reads comes back with the values it was made of."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,10 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     (
         console_lines.iteration_line(ITERATION, step_ms=44.84),
         {"kind": "iter", "iter": 400, "loss": 2.4199, "time_ms": 44.84, "mfu": 49.22},
+    ),
+    (
+        console_lines.iteration_line(replace(ITERATION, mfu=None), step_ms=44.84, flops=1e9),
+        {"kind": "iter", "iter": 400, "loss": 2.4199, "time_ms": 44.84, "mfu": None},
     ),
     (
         console_lines.losses_line(EVALUATION),

@@ -361,9 +361,7 @@ def test_a_run_ends_when_its_time_is_up_with_the_rate_at_its_end(quick_clock, ca
     assert records("end")[-1]["reason"] == "finished"
 
 
-def test_no_time_is_spent_on_measuring_the_peak_again_when_the_time_is_up(
-    quick_clock, monkeypatch
-):
+def test_no_time_is_spent_on_measuring_the_peak_again_when_the_time_is_up(quick_clock, monkeypatch):
     corrected = []
     monkeypatch.setattr(
         Iterations, "correct_peak", lambda self: corrected.append(self.run.state.step)

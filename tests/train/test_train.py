@@ -56,7 +56,10 @@ def test_lines_are_nanogpts_and_ours_stand_beside_them(capsys):
     assert iters == [str(i) for i in range(6)]
     assert out.count("saving checkpoint to out\n") == 2
     assert re.search(
-        r"^eval 3: [\d.]+m?s, val loss \d\.\d{4} ± \d\.\d{4} \(8 windows\)$", out, re.M
+        r"^eval 3: [\d.]+m?s, val loss \d\.\d{4} ± \d\.\d{4} \(8 windows\), "
+        r"\d\.\d{4} bits per byte$",
+        out,
+        re.M,
     )
     assert re.search(
         r"^checkpoint 3: stalled [\d.]+m?s, written in background [\d.]+m?s, [\d.]+ kB, "
@@ -511,7 +514,7 @@ def test_a_peak_that_could_not_be_measured_is_measured_at_the_next_evaluation(mo
     train_tiny(compile=False)
     said = capsys.readouterr().out
     assert "peak for MFU: unknown: the machine is too busy to measure it\n" in said
-    assert re.search(r"^iter 2: .* mfu n/a$", said, re.M)
+    assert re.search(r"^iter 2: .* mfu n/a \(\S+ GFLOP/s\)$", said, re.M)
     shares = [record["mfu"] for record in records("iter")]
     assert shares[:3] == [None] * 3
     assert all(0 < share < 1 for share in shares[3:])

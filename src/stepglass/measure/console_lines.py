@@ -52,10 +52,15 @@ def duration_ms(text: str | None) -> float | None:
 # -- lines that nanoGPT also prints --------------------------------------------------------------
 
 
-def iteration_line(record: IterRecord, step_ms: float) -> str:
+def iteration_line(record: IterRecord, step_ms: float, flops: float | None = None) -> str:
+    """`flops` are those of the step: where the device's peak is unknown, the rate stands for the
+    MFU."""
+    rate = ""
+    if record.mfu is None and flops and step_ms > 0:
+        rate = f" ({units.flops_rate(1000 * flops / step_ms)})"
     return (
         f"iter {record.iter}: loss {units.loss(record.loss)}, "
-        f"time {units.milliseconds(step_ms)}, mfu {units.percent(record.mfu)}"
+        f"time {units.milliseconds(step_ms)}, mfu {units.percent(record.mfu)}{rate}"
     )
 
 

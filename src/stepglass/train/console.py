@@ -129,10 +129,11 @@ class Console:
         step_ms: float,
         is_logged: bool,
         total: Lap,
+        flops: float | None = None,
     ) -> None:
         """One training iteration. While there is a bar, the lines of iterations wait for the next
         drawing: a terminal takes far longer for a line than a file does."""
-        line = iteration_line(record, step_ms) if is_logged else None
+        line = iteration_line(record, step_ms, flops) if is_logged else None
         if self._bar is None:
             if line is not None:
                 self.say(line)

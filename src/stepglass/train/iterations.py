@@ -106,7 +106,8 @@ class Iterations:
             what = f"iter {step}: the gradient's norm is {grad_norm}"
             raise NotFinite(what, spoilt_step=step)
         is_printed = step % run.cfg.log_interval == 0
-        run.console.iteration(record, step_ms, is_printed, run.clock.total())
+        total = run.clock.total()
+        run.console.iteration(record, step_ms, is_printed, total, self._flops_per_iter)
         run.say_what_failed()
         for silence in run.engine.silences():
             run.console.say(silence_line(silence))
