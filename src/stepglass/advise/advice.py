@@ -12,7 +12,9 @@ from typing import Any
 
 from stepglass.advise.batch import choose_batch, memory_need
 from stepglass.advise.case import Basis, Case, Reason
+from stepglass.advise.length import fills_minutes, run_ms, with_length
 from stepglass.advise.pauses import choose_evaluations, choose_saves
+from stepglass.advise.several import check_processes, process_reasons
 from stepglass.advise.update_time import expected_time, predicted
 from stepglass.errors import ConfigError
 from stepglass.measure.compile_gain import COMPILE_S, SAVED_SHARE, compiling_pays
@@ -51,6 +53,7 @@ class Advice:
 
 def advise(case: Case) -> Advice:
     """Choose all settings for a case."""
+    check_processes(case)
     dtype, dtype_reason = choose_dtype(case)
     does_compile, compile_reason = choose_compile(case, dtype)
     batch, accumulation, batch_reasons = choose_batch(case, dtype, does_compile)
@@ -61,6 +64,7 @@ def advise(case: Case) -> Advice:
         "compile": does_compile,
     }
     ms, time_reason, basis = expected_time(case, chosen)
+    case, length_reasons = with_length(case, ms, does_compile)
     evaluations = choose_evaluations(case, batch, accumulation, ms)
     saves = choose_saves(case, ms, evaluations)
     chosen |= evaluations.settings | saves.settings
@@ -68,17 +72,15 @@ def advise(case: Case) -> Advice:
     peak = None if chip is None else chip.peak_flops
     tokens = batch * accumulation * case.subject.shape.block_size
     need = memory_need(case, batch, dtype, does_compile)
-    hours = None
-    if ms is not None:
-        steps_ms = ms * case.subject.cfg.max_iters
-        start_ms = 1000 * COMPILE_S["cuda"] if does_compile else 0.0
-        hours = (steps_ms + evaluations.total_ms + saves.total_ms + start_ms) / 3.6e6
-    flops = tokens * case.subject.shape.flops_per_token()
+    hours = whole_hours(case, ms, evaluations.total_ms + saves.total_ms, does_compile)
+    flops = tokens * case.subject.shape.flops_per_token() / case.devices
     mfu = None if ms is None else share_of_peak(flops, ms, peak)
     if mfu is None and basis == "measured" and case.subject.measured is not None:
         mfu = case.subject.measured.mfu  # of the peak that the run has measured
     expect = Expectation(ms, None if ms is None else 1000 * tokens / ms, mfu, need, hours, basis)
     reasons = [
+        *process_reasons(case),
+        *length_reasons,
         *data_reasons(case, tokens, ms),
         *batch_reasons,
         dtype_reason,
@@ -90,6 +92,15 @@ def advise(case: Case) -> Advice:
         *hours_reasons(case, hours, evaluations.share, basis),
     ]
     return Advice(case, peak, chosen, expect, tuple(reasons))
+
+
+def whole_hours(case: Case, ms: float | None, pauses_ms: float, does_compile: bool) -> float | None:
+    """The hours from the beginning to the end."""
+    updates_ms = run_ms(case, ms)
+    if updates_ms is None or fills_minutes(case):
+        return None if updates_ms is None else updates_ms / 3.6e6
+    start_ms = 1000 * COMPILE_S.get(case.target.kind, 0.0) if does_compile else 0.0
+    return (updates_ms + pauses_ms + start_ms) / 3.6e6
 
 
 def choose_dtype(case: Case) -> tuple[str, Reason]:
@@ -116,27 +127,36 @@ def choose_compile(case: Case, dtype: str) -> tuple[bool, Reason]:
     if kind == "mps":
         return False, Reason("compile", "estimated", variant="mps")
     eager = predicted(case, cfg, dtype, does_compile=False)
-    run_ms = None if eager is None else eager.total_ms * cfg.max_iters
-    ran = case.subject.measured
-    if ran is not None and ran.step_ms is not None and ran.cfg.compile is False:
-        run_ms = ran.step_ms * cfg.max_iters
-    if run_ms is None:
+    whole_ms = run_ms(case, _measured_eager_ms(case) or (eager and eager.total_ms))
+    if whole_ms is None:
         is_long = kind == "cuda"
         return is_long, Reason("compile", "estimated", variant="unknown", device=kind)
-    pays = compiling_pays(kind, run_ms / 1000)
+    pays = compiling_pays(kind, whole_ms / 1000)
     return pays, Reason(
         "compile",
         "estimated",
         variant="pays" if pays else "short",
         compile_ms=1000 * COMPILE_S[kind],
-        saved_ms=SAVED_SHARE[kind] * run_ms,
-        run_ms=run_ms,
+        saved_ms=SAVED_SHARE[kind] * whole_ms,
+        run_ms=whole_ms,
     )
+
+
+def _measured_eager_ms(case: Case) -> float | None:
+    """The time of an update without compiling, by the run or log."""
+    ran = case.subject.measured
+    if ran is None or ran.step_ms is None:
+        return None
+    sequences = ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps
+    ms = ran.step_ms * case.subject.sequences / sequences
+    return ms / (1 - SAVED_SHARE[case.target.kind]) if ran.cfg.compile is True else ms
 
 
 def data_reasons(case: Case, tokens_per_iter: int, ms: float | None) -> list[Reason]:
     """How many tokens the run reads, per parameter and per token of its data."""
     subject = case.subject
+    if not case.has_length:
+        return []
     tokens, parameters = tokens_per_iter * subject.cfg.max_iters, subject.shape.num_params()
     ratio = tokens / parameters
     known = subject.data.train_tokens
@@ -188,7 +208,7 @@ def memory_reason(case: Case, need: MemoryNeed) -> Reason:
 def hours_reasons(
     case: Case, hours: float | None, eval_share: float | None, basis: Basis
 ) -> list[Reason]:
-    if hours is None:
+    if hours is None or not case.has_length:
         return []
     return [
         Reason(

@@ -62,6 +62,8 @@ def _scaled(value: float | None, unit: float) -> float | None:
 def toml_of(advice: Advice, words: Words) -> str:
     """A whole config file: every setting that differs from its default, and those advised."""
     cfg = advice.case.with_settings(advice.settings)
+    has_other_length = bool(cfg.minutes or cfg.epochs)  # then `train` refuses max_iters beside it,
+    cfg = cfg if has_other_length else cfg.in_iterations()  # and shares of the run suit any length
     lines = [
         f"# stepglass advise: {advice.case.target.name or 'unknown device'}",
         'recipe = "none"',
@@ -69,7 +71,8 @@ def toml_of(advice: Advice, words: Words) -> str:
     for key in TRAIN_SETTINGS.names():
         value = getattr(cfg, key)
         is_said = key in advice.settings or value != TRAIN_SETTINGS.default(key)
-        if is_said and key not in LEFT_OUT:
+        is_said &= key not in LEFT_OUT and not (key == "max_iters" and has_other_length)
+        if is_said:
             lines.append(f"{key} = {_toml(value)}")
     lines.append("")
     for reason in advice.reasons:
@@ -86,7 +89,7 @@ def _toml(value: Any) -> str:
 
 def nanogpt_words(advice: Advice) -> list[str]:
     """The flags of nanoGPT's train.py, where they differ from its defaults."""
-    cfg: TrainConfig = advice.case.with_settings(advice.settings)
+    cfg: TrainConfig = advice.case.with_settings(advice.settings).in_iterations()
     words = []
     for key in NANOGPT_KEYS:
         value = getattr(cfg, key)

@@ -57,7 +57,10 @@ def _what_to_type(advice: Advice, words: Words, width: int) -> Iterator[str]:
     subject = advice.case.subject
     if subject.log_name is None and advice.case.trainer == "nanogpt":
         yield words.text("advise-type")
-        yield from command_lines(["python", "train.py", *nanogpt_words(advice)], width)
+        count = advice.case.devices
+        several = ["torchrun", "--standalone", f"--nproc_per_node={count}"]
+        start = ["python"] if count == 1 else several
+        yield from command_lines([*start, "train.py", *nanogpt_words(advice)], width)
     elif subject.log_name is None:
         yield words.text("advise-type")
         flags = [f"--{key}={value_text(value)}" for key, value in advice.settings.items()]
@@ -128,6 +131,9 @@ def _table(advice: Advice, words: Words) -> list[str]:
         ("memory-gb", words.size(expect.memory.total), "calculated"),
         ("hours", whole, expect.basis),
     ]
+    cfg = advice.case.subject.cfg
+    if (cfg.minutes or cfg.epochs) and advice.case.has_length:
+        rows.append(("updates", words.number(cfg.max_iters, 0), expect.basis))
     shown = [
         (words.text(f"advise-expect-{key}"), value or words.text("page-unknown"),
          words.text(f"advise-basis-{basis}") if value else "")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stepglass.advise.case import Case, Reason
+from stepglass.advise.several import check_equal_shares
 from stepglass.advise.target import MARGIN
 from stepglass.advise.update_time import WORTH_SAYING, predicted
 from stepglass.errors import ConfigError
@@ -19,7 +20,6 @@ from stepglass.measure.memory_model import (
     same_rows,
 )
 from stepglass.measure.shapes import GPTConfig
-from stepglass.settings.train import TrainConfig
 from stepglass.units import size
 
 
@@ -41,7 +41,7 @@ def memory_need(case: Case, batch_size: int, dtype: str, does_compile: bool) -> 
         device_type=case.target.kind,
         uses_muon=subject.cfg.uses_muon,
         does_compile=does_compile,
-        accumulates=batch_size < subject.sequences,
+        accumulates=batch_size * case.devices < subject.sequences,
     )
 
 
@@ -65,7 +65,7 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
         raise ConfigError(_too_large(case, need(1)))
     variant = "largest"
     if "batch_size" in fixed or ("gradient_accumulation_steps" in fixed and room is not None):
-        batch, accumulation = _as_asked(cfg, fixed, wanted)
+        batch, accumulation = _as_asked(case, wanted)
         variant = "asked"
         if batch > fits:
             raise ConfigError(
@@ -81,10 +81,12 @@ def choose_batch(case: Case, dtype: str, does_compile: bool) -> tuple[int, int, 
         accumulation = -(-wanted // batch)
         variant = "kept" if case.target.kind == "cpu" else "unknown"
     else:
-        batch, accumulation = _divided(wanted, fits)
-        variant = "whole" if accumulation == 1 else "largest"
+        batch, steps = _divided(-(-wanted // case.devices), fits)
+        accumulation = steps * case.devices  # each of several GPUs has an equal share
+        variant = "whole" if steps == 1 else "largest"
         if _is_busy_already(case, (batch, accumulation), fits, dtype, does_compile):
             batch, accumulation, variant = cfg.batch_size, wanted // cfg.batch_size, "busy"
+    check_equal_shares(case, batch * accumulation)
     why = Reason(
         "batch_size",
         "calculated" if oom is None and variant != "tried" else "measured",
@@ -114,13 +116,14 @@ def _why_accumulation(case: Case, batch: int, accumulation: int) -> Reason:
     )
 
 
-def _as_asked(cfg: TrainConfig, fixed: frozenset[str], wanted: int) -> tuple[int, int]:
+def _as_asked(case: Case, wanted: int) -> tuple[int, int]:
     """Obey the flags. If one of the two is given, the other keeps the tokens in an update."""
+    cfg, fixed, devices = case.subject.cfg, case.subject.fixed, case.devices
     batch, steps = cfg.batch_size, cfg.gradient_accumulation_steps
     if "batch_size" not in fixed:
         return max(1, round(wanted / steps)), steps
     if "gradient_accumulation_steps" not in fixed:
-        return batch, max(1, round(wanted / batch))
+        return batch, devices * max(1, round(wanted / batch / devices))
     return batch, steps
 
 

@@ -35,6 +35,21 @@ class Case:
     subject: Subject
     target: Target
     trainer: Trainer = "stepglass"
+    has_length: bool = True  # False: how many updates fit into its minutes is not known
+    ends_early: bool = False  # the data is too small for its minutes
+
+    @property
+    def devices(self) -> int:
+        """The GPUs that share an update. The processes on a CPU share that CPU."""
+        return self.devices_of(self.subject.cfg)
+
+    def devices_of(self, cfg: TrainConfig) -> int:
+        return cfg.nproc if self.target.kind == "cuda" else 1
+
+    def lasting(self, updates: int) -> "Case":
+        """The same with this number of updates."""
+        cfg = replace(self.subject.cfg, max_iters=updates)
+        return replace(self, subject=replace(self.subject, cfg=cfg))
 
     def with_settings(self, chosen: dict[str, Any]) -> TrainConfig:
         return replace(self.subject.cfg, **chosen)

@@ -104,7 +104,8 @@ def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, 
     is_nanogpts = False
     if not logs:
         found = target.asked_for(cfg.device)
-        typed = [*files, *(f"--{key}={item.value}" for key, item in rest.items())]
+        flags = {key: advice_files.value_text(item.value) for key, item in rest.items()}
+        typed = [*files, *(f"--{key}={value}" for key, value in flags.items())]
         subject = from_settings(command, found, typed)
         if cfg.measure:
             if cfg.device not in target.TORCH_DEVICES:

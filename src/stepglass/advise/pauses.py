@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
+from stepglass.advise.length import run_ms
 from stepglass.explain.rules.evaluation_cost import LEAST_BATCHES, LEAST_EVALS
 from stepglass.measure.time_model import evaluation_in_updates, save_wait_ms
 
@@ -31,6 +32,8 @@ def choose_evaluations(case: Case, batch: int, accumulation: int, iter_ms: float
     The cost is counted in updates: an evaluation reads so many tokens forwards, an update so many
     in both directions. So the time of an update need not be known."""
     cfg = case.subject.cfg
+    if not case.has_length:  # `train` decides it, when it has timed an update
+        return Pauses({"eval_interval": cfg.eval_interval, "eval_iters": cfg.eval_iters}, ())
     budget, length = cfg.eval_budget, max(1, cfg.max_iters)
     eval_iters = cfg.eval_iters
     if "eval_iters" not in case.subject.fixed:
@@ -80,7 +83,8 @@ def _cost_in_updates(
         return max(1e-6, ran.eval_ms * windows / before / iter_ms), "measured"
     block, data = case.subject.cfg.block_size, case.subject.data
     if case.trainer == "nanogpt":  # random windows, which may repeat
-        return evaluation_in_updates(2 * windows, sequences), "estimated"
+        # by one process, for which the others wait
+        return evaluation_in_updates(2 * windows, sequences / case.devices), "estimated"
     sizes = [data.train_tokens, data.val_tokens]
     read = [windows if each is None else min(windows, max(1, each // block)) for each in sizes]
     return evaluation_in_updates(sum(read), sequences), "estimated"
@@ -91,7 +95,7 @@ def choose_saves(case: Case, iter_ms: float | None, evaluations: Pauses) -> Paus
     cfg = case.subject.cfg
     state_bytes = STATE_BYTES * case.subject.shape.num_params()
     wait_ms = save_wait_ms(state_bytes, in_background=case.trainer == "stepglass")
-    run_ms = None if iter_ms is None else iter_ms * cfg.max_iters
+    whole_ms = run_ms(case, iter_ms)
     values = {"state_bytes": state_bytes, "wait_ms": wait_ms}
     if case.trainer == "nanogpt":
         every = evaluations.settings["eval_interval"]
@@ -101,15 +105,15 @@ def choose_saves(case: Case, iter_ms: float | None, evaluations: Pauses) -> Paus
     if "checkpoint_interval" in case.subject.fixed and cfg.checkpoint_interval != "auto":
         reason = Reason("checkpoint_interval", "calculated", variant="asked", **values)
         return Pauses({"checkpoint_interval": cfg.checkpoint_interval}, (reason,))
-    if run_ms is None:
+    if whole_ms is None:
         reason = Reason("checkpoint_interval", "estimated", variant="unknown", **values)
         return Pauses({"checkpoint_interval": "auto"}, (reason,))
-    at_risk = round(AT_RISK_SHARE * run_ms / 60_000)
+    at_risk = round(AT_RISK_SHARE * whole_ms / 60_000)
     minutes = min(max(LEAST_AT_RISK_MIN, at_risk), MOST_AT_RISK_MIN)
     reason = Reason(
         "checkpoint_interval", "estimated", variant="time", every_ms=minutes * 60_000.0, **values
     )
-    total_ms = run_ms / (minutes * 60_000) * wait_ms
+    total_ms = whole_ms / (minutes * 60_000) * wait_ms
     return Pauses({"checkpoint_interval": f"{minutes}m"}, (reason,), total_ms=total_ms)
 
 

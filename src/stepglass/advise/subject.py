@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stepglass import units
+from stepglass.advise.asked_length import epochs_in_updates, with_one_length
 from stepglass.advise.known_data import DataSize, data_size
 from stepglass.advise.target import Target
 from stepglass.errors import ConfigError, LogError, os_reason
@@ -49,6 +50,7 @@ class Subject:
     measured: Measured | None = None
     was_tried: bool = False  # `--measure` has found the fastest batch
     log_name: str | None = None
+    has_found_processes: bool = False  # nproc follows from the MFU that a log prints
     oom_batch: int | None = None  # the batch_size with which the run ran out of memory
 
     def on_another_device(self) -> "Subject":
@@ -97,10 +99,11 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
         base = {key: item for key, item in base.items() if key not in OF_A_COMMAND}
     flags = {key: item for key, item in command.flags.items() if key not in OF_A_COMMAND}
     files = {key: item for key, item in command.files.items() if key not in OF_A_COMMAND}
-    cfg: TrainConfig = TRAIN_SETTINGS.build(base | said | files | flags)
+    kept = with_one_length(said, command)
+    cfg: TrainConfig = TRAIN_SETTINGS.build(base | kept | files | flags)
     ran: TrainConfig = TRAIN_SETTINGS.build(base | flags | files | said)
     others = {key: item for key, item in flags.items() if key not in FACTORS}
-    before: TrainConfig = TRAIN_SETTINGS.build(base | said | files | others)
+    before: TrainConfig = TRAIN_SETTINGS.build(base | kept | files | others)
     is_described = bool(files) or recipe != "auto" or command.is_given("n_layer")
     subject = _subject(cfg, before, part.segment.facts, frozenset(flags), ())
     _check_model(subject, part, name, is_described)
@@ -131,12 +134,13 @@ def _subject(
     words: tuple[str, ...],
 ) -> Subject:
     data = data_size(cfg.dataset, facts)
+    cfg = epochs_in_updates(cfg, data.train_tokens)
     try:
         shape = shape_of(cfg, data.vocab_size)
     except ValueError as error:
         raise ConfigError(str(error)) from error
     sequences = before.batch_size * before.gradient_accumulation_steps
-    return Subject(cfg.in_iterations(), shape, data, fixed, sequences, words)
+    return Subject(cfg, shape, data, fixed, sequences, words)
 
 
 def _settings_of(part: Part) -> dict[str, Given]:

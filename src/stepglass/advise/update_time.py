@@ -1,5 +1,6 @@
 """The time of an update: measured, the model's, or the model's scaled by what was measured."""
 
+import math
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
@@ -18,7 +19,7 @@ def predicted(case: Case, cfg: TrainConfig, dtype: str, *, does_compile: bool) -
         case.subject.shape,
         chip,
         batch_size=cfg.batch_size,
-        accumulation=cfg.gradient_accumulation_steps,
+        accumulation=math.ceil(cfg.gradient_accumulation_steps / case.devices_of(cfg)),
         does_compile=does_compile,
         uses_muon=cfg.uses_muon,
     )
@@ -37,8 +38,8 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
     per_sequence = ran.step_ms / (ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps)
     same_ms = per_sequence * chosen["batch_size"] * chosen["gradient_accumulation_steps"]
     old_dtype = chosen["dtype"] if ran.cfg.dtype == "auto" else ran.cfg.dtype
-    keys = ("batch_size", "gradient_accumulation_steps")
-    is_same = all(getattr(ran.cfg, key) == chosen[key] for key in keys)
+    keys = ("batch_size", "gradient_accumulation_steps", "nproc")
+    is_same = all(getattr(ran.cfg, key) == getattr(cfg, key) for key in keys)
     is_same &= ran.cfg.compile in ("auto", chosen["compile"]) and old_dtype == chosen["dtype"]
     old = predicted(case, ran.cfg, old_dtype, does_compile=ran.cfg.compile is True)
     numbers = {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size, "mfu_share": ran.mfu}

@@ -931,6 +931,7 @@ advise-expect-tokens-per-s = Tokens pro Sekunde
 advise-expect-mfu = MFU
 advise-expect-memory-gb = Speicher
 advise-expect-hours = ganzer Lauf
+advise-expect-updates = Updates
 advise-days = { $count ->
     [one] ein Tag
    *[other] { $count } Tage
@@ -963,6 +964,17 @@ advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } 
   }{ $is_sure ->
     [no] {" "}Das Vokabular von { $dataset } ist nicht bekannt; angenommen: { $vocab }.
    *[yes] {""}
+  }
+advise-why-minutes = { $variant ->
+    [unknown] Wie viele Updates hineinpassen, ist nicht bekannt, weil nicht bekannt ist, wie schnell dieses Gerät ist. train misst das und plant nach der Uhr.
+    [small] Für so viel Zeit sind es zu wenig Daten: train endet nach { $max_iters } Updates, { $epochs } Durchgängen durch { $dataset }.
+   *[fit] Etwa { $max_iters } Updates passen in die Zeit, mit Evaluierungen. train plant nach der Uhr, mit der Geschwindigkeit, die es misst.
+  }
+advise-why-epochs = Durchgänge durch { $dataset }: Das sind { $max_iters } Updates.
+advise-why-nproc = { $variant ->
+    [found] Das Log nennt die MFU einer GPU. Insgesamt ist es so schnell wie { $processes } GPUs. Auch hier gelten MFU und Speicher für eine.
+    [measured] { $processes } GPUs teilen sich ein Update. MFU und Speicher gelten für eine.
+   *[asked] { $processes } GPUs teilen sich ein Update. MFU und Speicher gelten für eine. Wie lange sie brauchen, um Gradienten auszutauschen, ist nicht bekannt und nicht mitgezählt.
   }
 advise-why-batch-size = { $variant ->
     [whole] Alle Sequenzen eines Updates passen auf einmal in den Speicher: { $need_bytes } von { $device_bytes }.

@@ -878,6 +878,7 @@ advise-expect-tokens-per-s = tokens per second
 advise-expect-mfu = MFU
 advise-expect-memory-gb = memory
 advise-expect-hours = whole run
+advise-expect-updates = updates
 advise-days = { $count ->
     [one] one day
    *[other] { $count } days
@@ -910,6 +911,17 @@ advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } 
   }{ $is_sure ->
     [no] {" "}The vocabulary of { $dataset } is not known; { $vocab } was assumed.
    *[yes] {""}
+  }
+advise-why-minutes = { $variant ->
+    [unknown] How many updates fit is not known, because the speed of this device is not. train measures it and plans by the clock.
+    [small] The data is too small for so much time: train ends after { $max_iters } updates, { $epochs } passes over { $dataset }.
+   *[fit] About { $max_iters } updates fit into the time, with evaluations. train plans by the clock, with the speed that it measures.
+  }
+advise-why-epochs = Passes over { $dataset }: these are { $max_iters } updates.
+advise-why-nproc = { $variant ->
+    [found] The log prints the MFU of one GPU. Its speed in all is that of { $processes } GPUs. Here too, MFU and memory are those of one.
+    [measured] { $processes } GPUs share an update. MFU and memory are those of one.
+   *[asked] { $processes } GPUs share an update. MFU and memory are those of one. The time in which they exchange gradients is not known and not counted.
   }
 advise-why-batch-size = { $variant ->
     [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.

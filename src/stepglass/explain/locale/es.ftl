@@ -927,6 +927,7 @@ advise-expect-tokens-per-s = tokens por segundo
 advise-expect-mfu = MFU
 advise-expect-memory-gb = memoria
 advise-expect-hours = toda la ejecución
+advise-expect-updates = actualizaciones
 advise-days = { $count ->
     [one] un día
    *[other] { $count } días
@@ -959,6 +960,17 @@ advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaci
   }{ $is_sure ->
     [no] {" "}No se conoce el vocabulario de { $dataset }; se ha supuesto { $vocab }.
    *[yes] {""}
+  }
+advise-why-minutes = { $variant ->
+    [unknown] No se sabe cuántas actualizaciones caben, porque no se sabe qué velocidad alcanza este dispositivo. train la mide y planifica según el reloj.
+    [small] Son pocos datos para tanto tiempo: train termina tras { $max_iters } actualizaciones, { $epochs } pasadas por { $dataset }.
+   *[fit] En ese tiempo caben unas { $max_iters } actualizaciones, con evaluaciones. train planifica según el reloj, con la velocidad que mide.
+  }
+advise-why-epochs = Pasadas por { $dataset }: son { $max_iters } actualizaciones.
+advise-why-nproc = { $variant ->
+    [found] El log indica el MFU de una sola GPU. En total es tan rápido como { $processes } GPU. También aquí el MFU y la memoria son los de una.
+    [measured] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una.
+   *[asked] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una. No se sabe cuánto tardan en intercambiar gradientes, y ese tiempo no se cuenta.
   }
 advise-why-batch-size = { $variant ->
     [whole] Todas las secuencias de una actualización caben a la vez: { $need_bytes } de { $device_bytes }.

@@ -922,6 +922,7 @@ advise-expect-tokens-per-s = tokens par seconde
 advise-expect-mfu = MFU
 advise-expect-memory-gb = mémoire
 advise-expect-hours = tout le run
+advise-expect-updates = mises à jour
 advise-days = { $count ->
     [one] { $count } jour
    *[other] { $count } jours
@@ -954,6 +955,17 @@ advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour
   }{ $is_sure ->
     [no] {" "}Le vocabulaire de { $dataset } n'est pas connu ; supposé : { $vocab }.
    *[yes] {""}
+  }
+advise-why-minutes = { $variant ->
+    [unknown] On ne sait pas combien de mises à jour tiennent dans ce temps, car la vitesse de ce matériel n'est pas connue. train la mesure et planifie selon l'horloge.
+    [small] C'est trop peu de données pour autant de temps : train s'arrête après { $max_iters } mises à jour, { $epochs } passages sur { $dataset }.
+   *[fit] Environ { $max_iters } mises à jour tiennent dans ce temps, avec les évaluations. train planifie selon l'horloge, avec la vitesse qu'il mesure.
+  }
+advise-why-epochs = Passages sur { $dataset } : cela fait { $max_iters } mises à jour.
+advise-why-nproc = { $variant ->
+    [found] Le log donne le MFU d'un seul GPU. Au total, il est aussi rapide que { $processes } GPU. Ici aussi, le MFU et la mémoire sont ceux d'un seul.
+    [measured] { $processes } GPU se partagent une mise à jour. Le MFU et la mémoire sont ceux d'un seul.
+   *[asked] { $processes } GPU se partagent une mise à jour. Le MFU et la mémoire sont ceux d'un seul. Le temps d'échange des gradients n'est pas connu et n'est pas compté.
   }
 advise-why-batch-size = { $variant ->
     [whole] Toutes les séquences d'une mise à jour tiennent d'un coup : { $need_bytes } sur { $device_bytes }.
