@@ -38,7 +38,7 @@ def rows_before_compiling(cfg: TrainConfig, shape: Shape, device: Device) -> int
         return cfg.batch_size
     if may_compile(cfg, device):
         need = need_of(cfg, shape, device, cfg.batch_size, accumulates, does_compile=True)
-        rows = most_rows(cfg, shape, device, available - tokens)
+        rows = largest_fitting(cfg, shape, device, available - tokens)
         if need.total + tokens <= available and rows is not None:
             return min(rows, cfg.batch_size)
     split = ", ".join(f"{name} {units.size(part)}" for name, part in vars(need).items() if part)
@@ -55,8 +55,8 @@ def what_fits(cfg: TrainConfig, shape: Shape, device: Device, available: int) ->
     if available <= 0:
         return "lower --gradient_accumulation_steps or --batch_size"
     compiles = may_compile(cfg, device)
-    most = most_rows(cfg, shape, device, available, compiles)
-    if most is None or most_rows(cfg, shape, device, available) is None:
+    most = largest_fitting(cfg, shape, device, available, compiles)
+    if most is None or largest_fitting(cfg, shape, device, available) is None:
         return "no batch of this model fits: lower --n_layer, --n_embd or --block_size"
     rows = cfg.batch_size * cfg.gradient_accumulation_steps
     batch_size, steps = same_rows(rows, min(most, cfg.batch_size))
@@ -74,7 +74,7 @@ def may_compile(cfg: TrainConfig, device: Device) -> bool:
     return is_wanted and is_alone and choose.why_not_compiled(device.type) is None
 
 
-def most_rows(
+def largest_fitting(
     cfg: TrainConfig, shape: Shape, device: Device, available: int, does_compile: bool = False
 ) -> int | None:
     """The largest batch that fits, with room to spare."""
