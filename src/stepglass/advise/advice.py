@@ -15,6 +15,7 @@ from stepglass.advise.case import Basis, Case, Reason
 from stepglass.advise.length import fills_minutes, run_ms, with_length
 from stepglass.advise.pauses import choose_evaluations, choose_saves
 from stepglass.advise.several import check_processes, process_reasons
+from stepglass.advise.subject import sequences_of
 from stepglass.advise.update_time import expected_time, predicted
 from stepglass.errors import ConfigError
 from stepglass.measure.compile_gain import COMPILE_S, SAVED_SHARE, compiling_pays
@@ -38,6 +39,7 @@ class Expectation:
     memory: MemoryNeed
     hours: float | None
     basis: Basis = "estimated"  # of the times
+    tflops: float | None = None  # of a device: MFU times its peak, if that is known
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,17 @@ def advise(case: Case) -> Advice:
     mfu = None if ms is None else share_of_peak(flops, ms, peak)
     if mfu is None and basis == "measured" and case.subject.measured is not None:
         mfu = case.subject.measured.mfu  # of the peak that the run has measured
-    expect = Expectation(ms, None if ms is None else 1000 * tokens / ms, mfu, need, hours, basis)
+    expect = Expectation(
+        ms,
+        None if ms is None else 1000 * tokens / ms,
+        mfu,
+        need,
+        hours,
+        basis,
+        None if ms is None else flops / (ms / 1000) / 1e12,
+    )
     reasons = [
+        *case.notes,
         *process_reasons(case),
         *length_reasons,
         *data_reasons(case, tokens, ms),
@@ -147,8 +158,7 @@ def _measured_eager_ms(case: Case) -> float | None:
     ran = case.subject.measured
     if ran is None or ran.step_ms is None:
         return None
-    sequences = ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps
-    ms = ran.step_ms * case.subject.sequences / sequences
+    ms = ran.step_ms * case.subject.wanted_sequences / sequences_of(ran.cfg)
     return ms / (1 - SAVED_SHARE[case.target.kind]) if ran.cfg.compile is True else ms
 
 

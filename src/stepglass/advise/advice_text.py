@@ -64,6 +64,8 @@ def _what_to_type(advice: Advice, words: Words, width: int) -> Iterator[str]:
     elif subject.log_name is None:
         yield words.text("advise-type")
         flags = [f"--{key}={value_text(value)}" for key, value in advice.settings.items()]
+        if subject.cfg.threads:  # chosen by --measure, or given
+            flags.append(f"--threads={subject.cfg.threads}")
         typed = [word for word in subject.words if word.partition("=")[0] not in _names(flags)]
         yield from command_lines(["stepglass", "train", *typed, *flags], width)
     else:
@@ -121,6 +123,8 @@ def _about(advice: Advice, words: Words) -> str:
 def _table(advice: Advice, words: Words) -> list[str]:
     expect = advice.expect
     mfu = None if expect.mfu is None else words.share(expect.mfu)
+    if mfu is None and expect.tflops is not None:  # of an unknown device, the speed at least
+        mfu = f"{words.text('page-unknown')}, {words.value('tflops', expect.tflops)} TFLOP/s"
     rate = None if expect.tokens_per_s is None else words.number(expect.tokens_per_s, 0)
     whole = None if expect.hours is None else long_time(3.6e6 * expect.hours, words)
     step = None if expect.ms_per_iter is None else words.duration(expect.ms_per_iter)

@@ -35,6 +35,7 @@ class Case:
     subject: Subject
     target: Target
     trainer: Trainer = "stepglass"
+    notes: tuple[Reason, ...] = ()  # what to say of the device and of the log
     has_length: bool = True  # False: how many updates fit into its minutes is not known
     ends_early: bool = False  # the data is too small for its minutes
 

@@ -11,6 +11,7 @@ from stepglass.advise.advice import advise
 from stepglass.advise.advice_text import text_lines
 from stepglass.advise.case import Case, Trainer
 from stepglass.advise.measured_here import measured_here
+from stepglass.advise.ran_on import on_its_device
 from stepglass.advise.subject import from_log, from_settings, read_part
 from stepglass.errors import ConfigError, os_reason
 from stepglass.explain.render.languages import Language, Words, from_environment
@@ -101,40 +102,47 @@ def run(argv: list[str], say: Say) -> None:
 def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, Given]) -> Case:
     command = read_command_line(files)
     command = CommandLine(command.files, rest, command.has_nanogpt_file)
-    is_nanogpts = False
-    if not logs:
-        found = target.asked_for(cfg.device)
-        flags = {key: advice_files.value_text(item.value) for key, item in rest.items()}
-        typed = [*files, *(f"--{key}={value}" for key, value in flags.items())]
-        subject = from_settings(command, found, typed)
-        if cfg.measure:
-            if cfg.device not in target.TORCH_DEVICES:
-                raise ConfigError(
-                    f"--measure and --device={cfg.device}: only this machine can be measured; "
-                    "leave one out"
-                )
-            subject = measured_here(subject)
-    elif cfg.measure:
-        raise ConfigError(f"--measure: {logs[0]} has been measured already; leave one out")
-    else:
-        _check_exists(logs[0])
-        is_named = cfg.device not in target.TORCH_DEVICES
-        asked = target.asked_for(cfg.device) if is_named else None
-        known = asked.known.name if asked and asked.known else None
-        part = read_part(logs[0], known)
-        ran_on = target.of_part(part)
-        is_same_cpu = asked is not None and asked.kind == ran_on.kind == "cpu"
-        found = ran_on if asked is None or is_same_cpu else asked
-        subject = from_log(command, logs[0], part)
-        is_nanogpts = part.format.name == "nanogpt"
-        if ran_on.name is not None and found.name != ran_on.name:
-            subject = subject.on_another_device()
-    trainer: Trainer = "nanogpt" if is_nanogpts else "stepglass"
+    if logs:
+        return _case_of_log(cfg, logs[0], command)
+    found = target.asked_for(cfg.device)
+    flags = {key: advice_files.value_text(item.value) for key, item in rest.items()}
+    typed = [*files, *(f"--{key}={value}" for key, value in flags.items())]
+    subject = from_settings(command, found, typed)
+    if cfg.measure:
+        if cfg.device not in target.OWN and found != target.this_machine():
+            raise ConfigError(
+                f"--measure and --device={cfg.device}: only this machine can be measured; "
+                "leave one out"
+            )
+        subject = measured_here(subject)
+    return _for_its_trainer(Case(subject, found, _trainer(cfg, is_nanogpts=False)))
+
+
+def _case_of_log(cfg: AdviseConfig, name: str, command: CommandLine) -> Case:
+    if cfg.measure:
+        raise ConfigError(f"--measure: {name} has been measured already; leave one out")
+    _check_exists(name)
+    asked = None if cfg.device in target.OWN else target.asked_for(cfg.device)
+    part = read_part(name, asked.known.name if asked and asked.known else None)
+    ran_on = target.of_part(part)
+    is_same_cpu = asked is not None and asked.kind == ran_on.kind == "cpu"
+    found = ran_on if asked is None or is_same_cpu else asked
+    subject = from_log(command, name, part)
+    case = Case(subject, found, _trainer(cfg, part.format.name == "nanogpt"))
+    return _for_its_trainer(case if asked is None else on_its_device(case, part, ran_on))
+
+
+def _trainer(cfg: AdviseConfig, is_nanogpts: bool) -> Trainer:
+    """The trainer that the advice is for. A TOML file is for our own."""
     if cfg.for_ != "auto":
-        trainer = cfg.for_
-    if trainer == "nanogpt":
-        advice_files.check_nanogpt_can(subject.cfg)
-    return Case(subject, found, trainer)
+        return cfg.for_
+    return "nanogpt" if is_nanogpts and not cfg.out else "stepglass"
+
+
+def _for_its_trainer(case: Case) -> Case:
+    if case.trainer == "nanogpt":
+        advice_files.check_nanogpt_can(case.subject.cfg)
+    return case
 
 
 def _check_exists(name: str) -> None:

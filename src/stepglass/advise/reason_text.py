@@ -12,7 +12,16 @@ def reason_text(reason: Reason, words: Words) -> str:
     for name in LONG_TIMES:
         if isinstance(values.get(name), float):
             values[name] = long_time(values[name], words)
+    if "mfu_share" in values:
+        values["speed"] = speed_text(values["mfu_share"], values["tflops"], words)
     return words.text(reason.key, **values)
+
+
+def speed_text(mfu: float | None, tflops: float | None, words: Words) -> str:
+    """The MFU or, where no peak is known, the speed itself."""
+    if mfu is None and tflops is not None:
+        return f"{words.value('tflops', tflops)} TFLOP/s"
+    return "MFU " + (words.text("page-unknown") if mfu is None else words.share(mfu))
 
 
 def long_time(ms: float, words: Words) -> str:

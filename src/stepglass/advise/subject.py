@@ -24,6 +24,9 @@ from stepglass.settings.train import MODEL_KEYS, TRAIN_SETTINGS, TrainConfig
 # Settings of one command, not of a model or its training.
 OF_A_COMMAND = ("out_dir", "init_from", "eval_only", "watch", "device", "recipe", "log_to")
 FACTORS = ("batch_size", "gradient_accumulation_steps")  # of the sequences in an update
+# How far the speed of the tokens over that of the MFU may be from a whole number. Of more
+# processes, every ratio is near to a whole number.
+SURELY_WHOLE, MOST_PROCESSES = 0.04, 12
 SAME_SIZE = 0.03  # how far a printed number of parameters may be off: it is rounded
 
 
@@ -58,7 +61,17 @@ class Subject:
         if self.measured is None:
             return self
         unknown = replace(self.measured, step_ms=None, eval_ms=None, mfu=None)
-        return replace(self, measured=unknown, oom_batch=None)
+        cfg = self.cfg if "nproc" in self.fixed else replace(self.cfg, nproc=1)
+        return replace(self, cfg=cfg, measured=unknown, oom_batch=None)
+
+    @property
+    def wanted_sequences(self) -> int:
+        """In an update, as flags want it."""
+        return sequences_of(self.cfg) if self.fixed.issuperset(FACTORS) else self.sequences
+
+    def flops_per_update(self, cfg: TrainConfig) -> float:
+        """The floating-point operations that this model needs for an update of these settings."""
+        return float(cfg.tokens_per_iter * self.shape.flops_per_token())
 
 
 def read_part(name: str, device: str | None) -> Part:
@@ -93,10 +106,11 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
     said = _settings_of(part)
     recipe = command.value("recipe")
     base = {} if recipe == "auto" else read_recipe(recipe)
-    if part.format.has_nanogpt_settings and not part.format.is_run_log and not base:
-        base = {key: Given(NANOGPT[key], "nanoGPT's defaults") for key in NANOGPT}
-        base |= {"model": Given("gpt2", "nanoGPT's model")}
-        base = {key: item for key, item in base.items() if key not in OF_A_COMMAND}
+    if part.format.has_nanogpt_settings and not part.format.is_run_log:
+        # A recipe describes the model; what it leaves open has nanoGPT's defaults.
+        defaults = {key: Given(NANOGPT[key], "nanoGPT's defaults") for key in NANOGPT}
+        defaults |= {"model": Given("gpt2", "nanoGPT's model")} | base
+        base = {key: item for key, item in defaults.items() if key not in OF_A_COMMAND}
     flags = {key: item for key, item in command.flags.items() if key not in OF_A_COMMAND}
     files = {key: item for key, item in command.files.items() if key not in OF_A_COMMAND}
     kept = with_one_length(said, command)
@@ -109,6 +123,10 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
     _check_model(subject, part, name, is_described)
     _check_tokens(ran, part, name)
     timing = part.timing
+    found = processes_of(part, subject.flops_per_update(ran))
+    ran = replace(ran, nproc=found or ran.nproc)
+    if found and "nproc" not in subject.fixed:
+        subject = replace(subject, cfg=replace(subject.cfg, nproc=found))
     mfu = part.mfu.corrected
     has_same_model = all(getattr(cfg, key) == getattr(ran, key) for key in MODEL_KEYS)
     measured = Measured(
@@ -122,8 +140,28 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
         subject,
         measured=measured,
         log_name=units.printable(name),
+        has_found_processes=found is not None and not part.format.is_run_log,
         oom_batch=ran.batch_size if is_oom else None,
     )
+
+
+def sequences_of(cfg: TrainConfig) -> int:
+    return cfg.batch_size * cfg.gradient_accumulation_steps
+
+
+def processes_of(part: Part, flops: float) -> int | None:
+    """The number of processes of a log. nanoGPT does not print it, but the MFU of one process and
+    the tokens of all. `flops` are those of an update."""
+    said = part.fact("processes")
+    if part.format.is_run_log:
+        return int(said) if said else None
+    each, ms = part.mfu.achieved_tflops, part.timing.normal_ms
+    if not part.format.has_nanogpt_settings or not each or not ms:
+        return None
+    ratio = flops / (ms / 1000) / (each * 1e12)
+    count = round(ratio)
+    is_whole = count >= 1 and abs(ratio / count - 1) <= SURELY_WHOLE
+    return count if is_whole and count <= MOST_PROCESSES else None
 
 
 def _subject(
@@ -139,8 +177,7 @@ def _subject(
         shape = shape_of(cfg, data.vocab_size)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    sequences = before.batch_size * before.gradient_accumulation_steps
-    return Subject(cfg, shape, data, fixed, sequences, words)
+    return Subject(cfg, shape, data, fixed, sequences_of(before), words)
 
 
 def _settings_of(part: Part) -> dict[str, Given]:

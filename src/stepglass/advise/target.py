@@ -9,10 +9,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from stepglass.errors import ConfigError
 from stepglass.explain.study import Part
 from stepglass.measure.devices import KnownDevice, device_named, find_device
 from stepglass.measure.memory_model import SPARE
 from stepglass.measure.time_model import Chip, Kind, chip_of, cpu_chip
+from stepglass.units import shown
 
 # A part of a card's memory that no advice uses. The allocator keeps freed blocks, in pieces that do
 # not fit the next request (nanoGPT #303: 18.8 GB in use where the sum is 15.4): the memory model
@@ -20,7 +22,7 @@ from stepglass.measure.time_model import Chip, Kind, chip_of, cpu_chip
 TAKEN = 0.06
 MARGIN = 1 - (1 - TAKEN) * (1 - SPARE)
 APPLE_SHARE = 0.67  # of unified memory: what macOS lets the GPU have by default
-TORCH_DEVICES = ("", "auto", "cuda", "mps")  # as `train` takes them: whatever this machine has
+OWN = ("", "auto")  # the device of the log, or of this machine
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,21 @@ def asked_for(text: str) -> Target:
     kind = text.strip().lower().partition(":")[0]
     if kind == "cpu":
         return this_cpu()
-    return this_machine() if kind in TORCH_DEVICES else of_known(device_named(text))
+    if kind in OWN:
+        return this_machine()
+    return _present(text, kind) if kind in ("cuda", "mps") else of_known(device_named(text))
+
+
+def _present(text: str, kind: str) -> Target:
+    """This machine's GPU. Raises ConfigError if it has none of that kind."""
+    found = this_machine()
+    if found.kind != kind:
+        maker, example = ("CUDA", "4090") if kind == "cuda" else ("Apple", "'m3 max'")
+        raise ConfigError(
+            f"--device={shown(text)}: no {maker} GPU was found on this machine; name the one that "
+            f"you mean, as in --device={example}, or leave --device out"
+        )
+    return found
 
 
 def of_known(known: KnownDevice) -> Target:

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 from stepglass.advise.case import Basis, Case, Reason
+from stepglass.advise.subject import sequences_of
+from stepglass.measure.mfu import share_of_peak
 from stepglass.measure.time_model import UpdateTime, predict_update
 from stepglass.settings.train import TrainConfig
 
@@ -35,14 +37,14 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
             return None, Reason("ms_per_iter", "estimated", variant="unknown"), "estimated"
         variant = "launch" if new.is_launch_bound else "model"
         return new.total_ms, _why_time(new, variant), "estimated"
-    per_sequence = ran.step_ms / (ran.cfg.batch_size * ran.cfg.gradient_accumulation_steps)
-    same_ms = per_sequence * chosen["batch_size"] * chosen["gradient_accumulation_steps"]
+    same_ms = ran.step_ms * sequences_of(cfg) / sequences_of(ran.cfg)
     old_dtype = chosen["dtype"] if ran.cfg.dtype == "auto" else ran.cfg.dtype
     keys = ("batch_size", "gradient_accumulation_steps", "nproc")
     is_same = all(getattr(ran.cfg, key) == getattr(cfg, key) for key in keys)
     is_same &= ran.cfg.compile in ("auto", chosen["compile"]) and old_dtype == chosen["dtype"]
     old = predicted(case, ran.cfg, old_dtype, does_compile=ran.cfg.compile is True)
-    numbers = {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size, "mfu_share": ran.mfu}
+    numbers = {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size}
+    numbers |= measured_speed(case, old_dtype)
     if is_same:
         return ran.step_ms, Reason("ms_per_iter", "measured", variant="same", **numbers), "measured"
     if new is None or old is None:  # an unknown device: only the number of sequences is known
@@ -55,10 +57,31 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
         "estimated",
         variant="faster" if gain > WORTH_SAYING else "scaled",
         gain_percent=100 * max(0.0, gain),
-        fits=chosen["batch_size"],
+        changes=_changes(ran.cfg, cfg),
         **numbers,
     )
     return scaled_ms, reason, "estimated"
+
+
+def _changes(ran: TrainConfig, new: TrainConfig) -> str:
+    """The settings that the new time comes from, as they are typed."""
+    keys = ("batch_size", "gradient_accumulation_steps", "dtype", "compile", "nproc")
+    return " ".join(
+        f"--{key}={getattr(new, key)}"
+        for key in keys
+        if getattr(ran, key) not in ("auto", getattr(new, key))
+    )
+
+
+def measured_speed(case: Case, dtype: str) -> dict[str, float | None]:
+    """The MFU of what was measured, and the speed of a device, which needs no peak."""
+    ran = case.subject.measured
+    if ran is None or ran.step_ms is None:
+        return {"mfu_share": None, "tflops": None}
+    flops = case.subject.flops_per_update(ran.cfg) / case.devices_of(ran.cfg)
+    chip = case.target.chip(dtype)
+    mfu = ran.mfu if chip is None else share_of_peak(flops, ran.step_ms, chip.peak_flops)
+    return {"mfu_share": mfu, "tflops": flops / (ran.step_ms / 1000) / 1e12}
 
 
 def _why_time(step: UpdateTime, variant: str) -> Reason:

@@ -932,6 +932,7 @@ advise-expect-mfu = MFU
 advise-expect-memory-gb = Speicher
 advise-expect-hours = ganzer Lauf
 advise-expect-updates = Updates
+advise-expect-device = Gerät
 advise-days = { $count ->
     [one] ein Tag
    *[other] { $count } Tage
@@ -964,6 +965,13 @@ advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } 
   }{ $is_sure ->
     [no] {" "}Das Vokabular von { $dataset } ist nicht bekannt; angenommen: { $vocab }.
    *[yes] {""}
+  }
+advise-why-device = { $variant ->
+    [named] Das Log stammt von einem anderen Gerät: { $name }. Seine Zeiten sind nicht verwendet.
+    [speed] Das Log zeigt { $tflops } TFLOP/s, und dieses Gerät kann nicht mehr als { $most }: Es stammt von einem anderen. Seine Zeiten sind nicht verwendet.
+    [cuda] Das Log stammt von einer CUDA-GPU. Seine Zeiten sind nicht verwendet.
+    [mps] Das Log stammt von einer Apple-GPU. Seine Zeiten sind nicht verwendet.
+   *[cpu] Das Log stammt von einer CPU. Seine Zeiten sind nicht verwendet.
   }
 advise-why-minutes = { $variant ->
     [unknown] Wie viele Updates hineinpassen, ist nicht bekannt, weil nicht bekannt ist, wie schnell dieses Gerät ist. train misst das und plant nach der Uhr.
@@ -1026,10 +1034,10 @@ advise-why-checkpoint-interval = { $variant ->
    *[time] Bei einem Absturz gehen höchstens { $every_ms } Arbeit verloren. Das Training wartet beim Speichern etwa { $wait_ms }; die { $state_bytes } werden im Hintergrund geschrieben.
   }
 advise-why-ms-per-iter = { $variant ->
-    [same] Mit diesen Einstellungen gemessen, MFU { $mfu_share }.
+    [same] Mit diesen Einstellungen gemessen, { $speed }.
     [sequences] Gemessen: { $measured_ms } mit batch_size={ $batch }; umgerechnet auf die Zahl der Sequenzen.
-    [faster] Gemessen: { $measured_ms } mit batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } passt, und diese Einstellungen dürften { $gain_percent } schneller sein.
-    [scaled] Gemessen: { $measured_ms } mit batch_size={ $batch } (MFU { $mfu_share }). Diese Einstellungen dürften etwa gleich schnell sein.
+    [faster] Gemessen: { $measured_ms } mit batch_size={ $batch } ({ $speed }). Mit { $changes } dürfte es { $gain_percent } schneller sein.
+    [scaled] Gemessen: { $measured_ms } mit batch_size={ $batch } ({ $speed }). Diese Einstellungen dürften etwa gleich schnell sein.
     [launch] Die Kernel zu starten dauert länger, als sie zu rechnen: { $launch_ms }; Optimizer { $optimizer_ms }.
     [unknown] Wie schnell dieses Gerät ist, ist nicht bekannt.
    *[model] Matrixprodukte { $matrix_ms }, Aktivierungen durch den Speicher bewegen { $memory_ms }, Optimizer { $optimizer_ms }.

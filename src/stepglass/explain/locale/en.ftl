@@ -879,6 +879,7 @@ advise-expect-mfu = MFU
 advise-expect-memory-gb = memory
 advise-expect-hours = whole run
 advise-expect-updates = updates
+advise-expect-device = device
 advise-days = { $count ->
     [one] one day
    *[other] { $count } days
@@ -911,6 +912,13 @@ advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } 
   }{ $is_sure ->
     [no] {" "}The vocabulary of { $dataset } is not known; { $vocab } was assumed.
    *[yes] {""}
+  }
+advise-why-device = { $variant ->
+    [named] The log is of another device: { $name }. Its times were not used.
+    [speed] The log shows { $tflops } TFLOP/s, and this device cannot have more than { $most }: it is of another device. Its times were not used.
+    [cuda] The log is of a CUDA GPU. Its times were not used.
+    [mps] The log is of an Apple GPU. Its times were not used.
+   *[cpu] The log is of a CPU. Its times were not used.
   }
 advise-why-minutes = { $variant ->
     [unknown] How many updates fit is not known, because the speed of this device is not. train measures it and plans by the clock.
@@ -973,10 +981,10 @@ advise-why-checkpoint-interval = { $variant ->
    *[time] A crash loses at most { $every_ms } of work. Training waits about { $wait_ms } for a save; its { $state_bytes } are written in the background.
   }
 advise-why-ms-per-iter = { $variant ->
-    [same] Measured with these settings, MFU { $mfu_share }.
+    [same] Measured with these settings, { $speed }.
     [sequences] Measured: { $measured_ms } with batch_size={ $batch }; scaled by the number of sequences.
-    [faster] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } fits, and these settings should be { $gain_percent } faster.
-    [scaled] Measured: { $measured_ms } with batch_size={ $batch } (MFU { $mfu_share }). These settings should be about as fast.
+    [faster] Measured: { $measured_ms } with batch_size={ $batch } ({ $speed }). With { $changes } it should be { $gain_percent } faster.
+    [scaled] Measured: { $measured_ms } with batch_size={ $batch } ({ $speed }). These settings should be about as fast.
     [launch] Starting the kernels takes longer than computing them: { $launch_ms }; optimizer { $optimizer_ms }.
     [unknown] The speed of this device is not known.
    *[model] Matrix products { $matrix_ms }, activations moved through memory { $memory_ms }, optimizer { $optimizer_ms }.

@@ -928,6 +928,7 @@ advise-expect-mfu = MFU
 advise-expect-memory-gb = memoria
 advise-expect-hours = toda la ejecución
 advise-expect-updates = actualizaciones
+advise-expect-device = dispositivo
 advise-days = { $count ->
     [one] un día
    *[other] { $count } días
@@ -960,6 +961,13 @@ advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaci
   }{ $is_sure ->
     [no] {" "}No se conoce el vocabulario de { $dataset }; se ha supuesto { $vocab }.
    *[yes] {""}
+  }
+advise-why-device = { $variant ->
+    [named] El log es de otro dispositivo: { $name }. No se han usado sus tiempos.
+    [speed] El log muestra { $tflops } TFLOP/s, y este dispositivo no puede pasar de { $most }: es de otro. No se han usado sus tiempos.
+    [cuda] El log es de una GPU CUDA. No se han usado sus tiempos.
+    [mps] El log es de una GPU de Apple. No se han usado sus tiempos.
+   *[cpu] El log es de una CPU. No se han usado sus tiempos.
   }
 advise-why-minutes = { $variant ->
     [unknown] No se sabe cuántas actualizaciones caben, porque no se sabe qué velocidad alcanza este dispositivo. train la mide y planifica según el reloj.
@@ -1022,10 +1030,10 @@ advise-why-checkpoint-interval = { $variant ->
    *[time] Un fallo pierde como máximo { $every_ms } de trabajo. El entrenamiento espera aprox. { $wait_ms } en cada guardado; sus { $state_bytes } se escriben en segundo plano.
   }
 advise-why-ms-per-iter = { $variant ->
-    [same] Medido con esta configuración, MFU { $mfu_share }.
+    [same] Medido con esta configuración, { $speed }.
     [sequences] Medido: { $measured_ms } con batch_size={ $batch }; convertido según el número de secuencias.
-    [faster] Medido: { $measured_ms } con batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } cabe, y esta configuración debería ser un { $gain_percent } más rápida.
-    [scaled] Medido: { $measured_ms } con batch_size={ $batch } (MFU { $mfu_share }). Esta configuración debería ser más o menos igual de rápida.
+    [faster] Medido: { $measured_ms } con batch_size={ $batch } ({ $speed }). Con { $changes } debería ser un { $gain_percent } más rápido.
+    [scaled] Medido: { $measured_ms } con batch_size={ $batch } ({ $speed }). Esta configuración debería ser más o menos igual de rápida.
     [launch] Lanzar los kernels tarda más que calcularlos: { $launch_ms }; optimizador { $optimizer_ms }.
     [unknown] No se sabe qué velocidad alcanza este dispositivo.
    *[model] Productos de matrices { $matrix_ms }, mover activaciones por la memoria { $memory_ms }, optimizador { $optimizer_ms }.

@@ -923,6 +923,7 @@ advise-expect-mfu = MFU
 advise-expect-memory-gb = mémoire
 advise-expect-hours = tout le run
 advise-expect-updates = mises à jour
+advise-expect-device = matériel
 advise-days = { $count ->
     [one] { $count } jour
    *[other] { $count } jours
@@ -955,6 +956,13 @@ advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour
   }{ $is_sure ->
     [no] {" "}Le vocabulaire de { $dataset } n'est pas connu ; supposé : { $vocab }.
    *[yes] {""}
+  }
+advise-why-device = { $variant ->
+    [named] Le log vient d'un autre matériel : { $name }. Ses temps n'ont pas été utilisés.
+    [speed] Le log montre { $tflops } TFLOP/s, et ce matériel ne peut pas dépasser { $most } : il vient d'un autre. Ses temps n'ont pas été utilisés.
+    [cuda] Le log vient d'un GPU CUDA. Ses temps n'ont pas été utilisés.
+    [mps] Le log vient d'un GPU Apple. Ses temps n'ont pas été utilisés.
+   *[cpu] Le log vient d'un CPU. Ses temps n'ont pas été utilisés.
   }
 advise-why-minutes = { $variant ->
     [unknown] On ne sait pas combien de mises à jour tiennent dans ce temps, car la vitesse de ce matériel n'est pas connue. train la mesure et planifie selon l'horloge.
@@ -1017,10 +1025,10 @@ advise-why-checkpoint-interval = { $variant ->
    *[time] Un plantage perd au plus { $every_ms } de travail. L'entraînement attend environ { $wait_ms } à chaque sauvegarde ; ses { $state_bytes } sont écrits en arrière-plan.
   }
 advise-why-ms-per-iter = { $variant ->
-    [same] Mesuré avec ces réglages, MFU { $mfu_share }.
+    [same] Mesuré avec ces réglages, { $speed }.
     [sequences] Mesuré : { $measured_ms } avec batch_size={ $batch } ; converti selon le nombre de séquences.
-    [faster] Mesuré : { $measured_ms } avec batch_size={ $batch } (MFU { $mfu_share }). batch_size={ $fits } tient, et ces réglages devraient être { $gain_percent } plus rapides.
-    [scaled] Mesuré : { $measured_ms } avec batch_size={ $batch } (MFU { $mfu_share }). Ces réglages devraient être à peu près aussi rapides.
+    [faster] Mesuré : { $measured_ms } avec batch_size={ $batch } ({ $speed }). Avec { $changes }, cela devrait être { $gain_percent } plus rapide.
+    [scaled] Mesuré : { $measured_ms } avec batch_size={ $batch } ({ $speed }). Ces réglages devraient être à peu près aussi rapides.
     [launch] Lancer les kernels prend plus de temps que les calculer : { $launch_ms } ; optimiseur { $optimizer_ms }.
     [unknown] La vitesse de ce matériel n'est pas connue.
    *[model] Produits de matrices { $matrix_ms }, activations déplacées en mémoire { $memory_ms }, optimiseur { $optimizer_ms }.
