@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from stepglass.advise import advice_files, target
 from stepglass.advise.advice import advise
@@ -12,7 +12,13 @@ from stepglass.advise.advice_text import text_lines
 from stepglass.advise.case import Case, Trainer
 from stepglass.advise.measured_here import measured_here
 from stepglass.advise.ran_on import on_its_device
-from stepglass.advise.subject import from_log, from_settings, read_part
+from stepglass.advise.subject import (
+    for_nanogpt,
+    from_log,
+    from_settings,
+    names_nanogpts_data,
+    read_part,
+)
 from stepglass.errors import ConfigError, os_reason
 from stepglass.explain.render.languages import Language, Words, from_environment
 from stepglass.explain.render.wrap import text_width
@@ -115,7 +121,9 @@ def _case(cfg: AdviseConfig, logs: list[str], files: list[str], rest: dict[str, 
                 "leave one out"
             )
         subject = measured_here(subject)
-    return _for_its_trainer(Case(subject, found, _trainer(cfg, is_nanogpts=False)))
+    case = Case(subject, found, _trainer(cfg, is_nanogpts=False))
+    has_name = command.has_nanogpt_file and names_nanogpts_data(command, "none")
+    return _for_its_trainer(case, {}, has_name)
 
 
 def _case_of_log(cfg: AdviseConfig, name: str, command: CommandLine) -> Case:
@@ -128,8 +136,11 @@ def _case_of_log(cfg: AdviseConfig, name: str, command: CommandLine) -> Case:
     is_same_cpu = asked is not None and asked.kind == ran_on.kind == "cpu"
     found = ran_on if asked is None or is_same_cpu else asked
     subject = from_log(command, name, part)
-    case = Case(subject, found, _trainer(cfg, part.format.name == "nanogpt"))
-    return _for_its_trainer(case if asked is None else on_its_device(case, part, ran_on))
+    is_nanogpts = part.format.name == "nanogpt"
+    case = Case(subject, found, _trainer(cfg, is_nanogpts))
+    case = case if asked is None else on_its_device(case, part, ran_on)
+    has_name = is_nanogpts and names_nanogpts_data(command, command.value("recipe"))
+    return _for_its_trainer(case, part.segment.facts, has_name)
 
 
 def _trainer(cfg: AdviseConfig, is_nanogpts: bool) -> Trainer:
@@ -139,10 +150,11 @@ def _trainer(cfg: AdviseConfig, is_nanogpts: bool) -> Trainer:
     return "nanogpt" if is_nanogpts and not cfg.out else "stepglass"
 
 
-def _for_its_trainer(case: Case) -> Case:
-    if case.trainer == "nanogpt":
-        advice_files.check_nanogpt_can(case.subject.cfg)
-    return case
+def _for_its_trainer(case: Case, facts: dict[str, Any], has_nanogpts_name: bool) -> Case:
+    if case.trainer != "nanogpt":
+        return case
+    advice_files.check_nanogpt_can(case.subject.cfg)
+    return replace(case, subject=for_nanogpt(case.subject, facts, has_nanogpts_name))
 
 
 def _check_exists(name: str) -> None:

@@ -32,11 +32,21 @@ KNOWN = {
     "shakespeare_char": DataSize(65, 1_003_854, 111_540),  # nanoGPT's name
     "openwebtext": DataSize(GPT2_VOCAB, 9_035_582_198, 4_434_897),
 }
+# The same name may mean other data for nanoGPT: its shakespeare is the tiny one in GPT-2's tokens.
+KNOWN_TO_NANOGPT = {
+    "shakespeare": DataSize(GPT2_VOCAB, 301_966, 36_059),
+    "shakespeare_char": KNOWN["shakespeare_char"],
+    "openwebtext": KNOWN["openwebtext"],
+}
+# What is nearest to our data there: the characters of a part of Shakespeare's works.
+NEAREST_OF_NANOGPT = {"shakespeare": "shakespeare_char", "tinyshakespeare": "shakespeare_char"}
 
 
-def data_size(name: str, facts: dict[str, Any]) -> DataSize:
-    """The size of a data set; what a log says of it goes before everything else."""
-    found = _prepared(name) or KNOWN.get(name) or _text(name)
+def data_size(name: str, facts: dict[str, Any], is_nanogpts: bool = False) -> DataSize:
+    """The size of a data set; what a log says of it goes before everything else. `is_nanogpts`: the
+    name means what it means to nanoGPT."""
+    found = KNOWN_TO_NANOGPT.get(name) if is_nanogpts else None
+    found = found or _prepared(name) or KNOWN.get(name) or _text(name)
     found = found or DataSize(GPT2_VOCAB, is_sure=False)
     vocab, tokens = finite(facts.get("vocab_size")), finite(facts.get("train_tokens"))
     if vocab and vocab >= 1:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stepglass import units
 from stepglass.advise.asked_length import epochs_in_updates, with_one_length
-from stepglass.advise.known_data import DataSize, data_size
+from stepglass.advise.known_data import NEAREST_OF_NANOGPT, DataSize, data_size
 from stepglass.advise.target import Target
 from stepglass.errors import ConfigError, LogError, os_reason
 from stepglass.explain.log_source import opened
@@ -119,7 +119,8 @@ def from_log(command: CommandLine, name: str, part: Part) -> Subject:
     others = {key: item for key, item in flags.items() if key not in FACTORS}
     before: TrainConfig = TRAIN_SETTINGS.build(base | kept | files | others)
     is_described = bool(files) or recipe != "auto" or command.is_given("n_layer")
-    subject = _subject(cfg, before, part.segment.facts, frozenset(flags), ())
+    is_nanogpts = part.format.name == "nanogpt" and names_nanogpts_data(command, recipe)
+    subject = _subject(cfg, before, part.segment.facts, frozenset(flags), (), is_nanogpts)
     _check_model(subject, part, name, is_described)
     _check_tokens(ran, part, name)
     timing = part.timing
@@ -170,14 +171,32 @@ def _subject(
     facts: dict[str, Any],
     fixed: frozenset[str],
     words: tuple[str, ...],
+    is_nanogpts: bool = False,
 ) -> Subject:
-    data = data_size(cfg.dataset, facts)
+    data = data_size(cfg.dataset, facts, is_nanogpts)
     cfg = epochs_in_updates(cfg, data.train_tokens)
     try:
         shape = shape_of(cfg, data.vocab_size)
     except ValueError as error:
         raise ConfigError(str(error)) from error
     return Subject(cfg, shape, data, fixed, sequences_of(before), words)
+
+
+def names_nanogpts_data(command: CommandLine, recipe: str) -> bool:
+    """Does the data set's name come from nanoGPT: from its log, its defaults or its config file?"""
+    if command.is_given("dataset"):
+        is_file = "dataset" in command.files and "dataset" not in command.flags
+        return is_file and ".py" in command.files["dataset"].place
+    return command.has_nanogpt_file or recipe in ("auto", "none")
+
+
+def for_nanogpt(subject: Subject, facts: dict[str, Any], is_nanogpts: bool) -> Subject:
+    """The subject with the data set that nanoGPT has. `is_nanogpts`: it is named as there."""
+    name = subject.cfg.dataset
+    name = name if is_nanogpts else NEAREST_OF_NANOGPT.get(name, name)
+    data = data_size(name, facts, is_nanogpts=True)
+    cfg = replace(subject.cfg, dataset=name)
+    return replace(subject, cfg=cfg, data=data, shape=shape_of(cfg, data.vocab_size))
 
 
 def _settings_of(part: Part) -> dict[str, Given]:
