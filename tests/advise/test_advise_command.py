@@ -326,7 +326,7 @@ LARGE = ["--recipe=gpt2", "--n_layer=48", "--n_head=25", "--n_embd=1600"]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--device=RTX 9999"], "not in the table of known devices; near names: RTX"),
+        (["--device=RTX 9999"], "not in the table of known devices; for example: RTX"),
         (["--device=4070", *LARGE], "GB) would hold it; or lower --n_layer"),
         (["--device=4070", *HUGE], "cards of 288.0 GB that share it"),
         (["--device=4070", "--recipe=gpt2", "--batch_size=640"], "batch_size=640 needs"),

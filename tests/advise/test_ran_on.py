@@ -32,7 +32,7 @@ def test_a_speed_that_the_device_cannot_have_is_another_devices(capsys):
     assert answer["expect"]["mfu"] < 0.9
     assert answer["expect"]["ms_per_iter"] > 5000
     assert "measured" not in {reason["basis"] for reason in answer["reasons"]}
-    own = as_data(capsys, log, "--device=A100")
+    own = as_data(capsys, log, "--device=A100 40GB")
     assert own["expect"]["mfu"] == pytest.approx(0.67, abs=0.01)
     assert "device" not in {reason["setting"] for reason in own["reasons"]}
 
@@ -47,7 +47,8 @@ def test_a_log_of_a_gpu_says_nothing_of_another_kind_of_device(capsys, device):
     log = small_log(
         f"device = {'mps' if device == 'm2' else 'cpu'}", "dtype = float32", time_ms=1100
     )
-    same = as_data(capsys, log, f"--device={device}", "--compile=False")
+    named = {"m2": "m2 16gb"}.get(device, device)
+    same = as_data(capsys, log, f"--device={named}", "--compile=False")
     assert "device" not in {reason["setting"] for reason in same["reasons"]}
 
 
@@ -117,6 +118,17 @@ def test_what_compiling_saves_follows_from_the_measured_time(capsys):
         reason = reason_of(as_data(capsys, log, "--device=4090"), "compile")["text"]
         hours, minutes = map(int, re.findall(r"(\d+)\s+h (\d+)\s+min", reason)[-1])
         assert hours + minutes / 60 == pytest.approx(10 * share, rel=0.02)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_card_that_is_sold_in_several_sizes_says_so(capsys, language):
+    """It took a 3060 for the rare one with 8 GB, without a word."""
+    text = " ".join(told(capsys, "--device=3060", "--recipe=gpt2", lang=language).split())
+    assert "--device='RTX 3060 8GB'" in text
+    assert as_data(capsys, "--device=3060", "--recipe=gpt2")["device_memory_gb"] == 12.0
+    for name in ("RTX 3060 8GB", "4090"):
+        text = told(capsys, f"--device={name}", "--recipe=gpt2", lang=language)
+        assert "--device=" not in text
 
 
 # -- this machine ---------------------------------------------------------------------------------

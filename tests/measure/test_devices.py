@@ -45,8 +45,9 @@ def test_every_row_has_a_grade_a_source_a_memory_and_a_bandwidth():
     for known in known_devices():
         assert known.grade in tuple("ABCD"), known.name
         assert known.sources, known.name
-        assert list(known.memory_gb) == sorted(known.memory_gb), known.name
-        assert len(known.bandwidth_gbs) in (1, len(known.memory_gb)), known.name
+        assert list(known.memory_gb[1:]) == sorted(known.memory_gb[1:]), known.name
+        for figures in (known.bandwidth_gbs, *known.tflops_by_size.values()):
+            assert len(figures) in (1, len(known.memory_gb)), known.name
         assert known.tflops, known.name
 
 
@@ -78,11 +79,34 @@ def test_every_geforce_has_twice_its_shader_rate():
         ("GeForce RTX 4060 Ti", 8, 288),
         ("GeForce RTX 4060 Ti 16GB", 16, 288),
         ("Tesla V100-SXM2-32GB", 32, 900),
+        ("NVIDIA GeForce RTX 3060", 12, 360),
+        ("GeForce RTX 3060 8GB", 8, 240),
+        ("Apple M3 Max 36GB", 36, 300),
+        ("Apple M3 Max 48GB", 48, 400),
     ],
 )
 def test_the_size_in_a_name_is_the_memory_and_picks_the_bandwidth(name, gigabytes, bandwidth):
     known = find_device(name)
     assert (known.memory_bytes, known.bytes_per_s) == (gigabytes * 1e9, bandwidth * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "of"),
+    [("m3 max 36gb", 30, 40), ("m3 max 96gb", 30, 40), ("m4 max 36gb", 32, 40),
+     ("m4 max 48gb", 40, 40)],
+)  # fmt: skip
+def test_a_chip_that_is_sold_with_fewer_cores_has_a_lower_peak(name, cores, of):
+    """A printed name says neither the cores nor the memory: it has the peak of the whole chip."""
+    whole = find_device(device_named(name).name)
+    assert whole.chosen_gb is None
+    share = device_named(name).peak_flops("fp32") / whole.peak_flops("fp32")
+    assert share == pytest.approx(cores / of)
+
+
+def test_the_other_sizes_of_a_device_are_known_if_its_name_does_not_say_one():
+    assert device_named("3060").other_sizes_gb == (8,)
+    assert device_named("3060 12gb").other_sizes_gb == ()
+    assert device_named("4090").other_sizes_gb == ()
 
 
 def test_a_drivers_23_6_gb_are_a_card_with_24():
@@ -121,16 +145,16 @@ def test_the_memory_that_a_person_types_is_taken():
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("RTX 9999", "not in the table of known devices; near names: RTX "),
-        ("3080 laptop", "near names: RTX "),
+        ("RTX 9999", "not in the table of known devices; for example: RTX "),
+        ("3080 laptop", "for example: RTX "),
         ("rtx", "several fit: "),
         ("ultra", "several fit: Apple M3 Ultra, Apple M2 Ultra, Apple M1 Ultra; name one"),
         ("4090 48gb", "expected 24 GB for GeForce RTX 4090, found 48 GB"),
-        ("", "near names"),
-        ("\x1b[31m" * 40, "near names"),
+        ("", "for example"),
+        ("\x1b[31m" * 40, "for example"),
     ],
 )
-def test_an_unknown_or_ambiguous_device_is_one_line_with_near_names(typed, said):
+def test_an_unknown_or_ambiguous_device_is_one_line_with_some_names(typed, said):
     with pytest.raises(ConfigError) as error:
         device_named(typed)
     assert said in str(error.value)

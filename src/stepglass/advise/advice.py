@@ -90,6 +90,7 @@ def advise(case: Case) -> Advice:
     )
     reasons = [
         *case.notes,
+        *size_reasons(case),
         *process_reasons(case),
         *length_reasons,
         *data_reasons(case, tokens, ms),
@@ -160,6 +161,25 @@ def _measured_eager_ms(case: Case) -> float | None:
         return None
     ms = ran.step_ms * case.subject.wanted_sequences / sequences_of(ran.cfg)
     return ms / (1 - SAVED_SHARE[case.target.kind]) if ran.cfg.compile is True else ms
+
+
+def size_reasons(case: Case) -> list[Reason]:
+    """What to type for a card with another memory, if the name did not say which it has."""
+    known = case.target.known
+    if known is None or not known.other_sizes_gb:
+        return []
+    others, name = [f"{size:g}" for size in known.other_sizes_gb], case.target.name
+    return [
+        Reason(
+            "device",
+            "calculated",
+            variant="sizes",
+            name=name,
+            sizes=", ".join(others),
+            device_bytes=case.target.memory_bytes,
+            other=f"--device='{name} {others[0]}GB'",
+        )
+    ]
 
 
 def data_reasons(case: Case, tokens_per_iter: int, ms: float | None) -> list[Reason]:

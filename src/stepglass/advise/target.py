@@ -44,7 +44,8 @@ class Target:
 
     def chip(self, dtype: str) -> Chip | None:
         if self.known is not None:
-            return chip_of(self.known, dtype)
+            size = self.known.memory_bytes if self.memory_bytes is None else self.memory_bytes
+            return chip_of(self.known.with_memory(size / 1e9), dtype)
         return cpu_chip(self.cpu_peak_flops) if self.cpu_peak_flops else None
 
     def lacks(self, dtype: str) -> bool:

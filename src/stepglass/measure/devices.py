@@ -33,11 +33,13 @@ class KnownDevice:
     """A row of the table."""
 
     name: str
-    # By number format (bf16, fp16, tf32, fp32), without those that the device does not support.
+    # By number format (bf16, fp16, tf32, fp32), without those that the device does not support. If
+    # the sizes differ, the highest: a printed name does not say which it is.
     tflops: dict[str, float]
+    tflops_by_size: dict[str, tuple[float, ...]]  # of each size, or one for all
     grade: str
     sources: str
-    memory_gb: tuple[float, ...]  # the sizes that are sold, the smallest first
+    memory_gb: tuple[float, ...]  # the sizes that are sold, the usual one first
     bandwidth_gbs: tuple[float, ...]  # of each size, or one for all
     tokens: tuple[str, ...]
     half_over_shader: float | None  # bf16 or fp16 over the shader's fp32, where it is a rule
@@ -53,7 +55,7 @@ class KnownDevice:
 
     @property
     def memory_bytes(self) -> float:
-        """The memory; the smallest size, if the name does not say which."""
+        """The memory; the usual size, if the name does not say which."""
         return (self.chosen_gb or self.memory_gb[0]) * 1e9
 
     @property
@@ -66,7 +68,14 @@ class KnownDevice:
         """This device with the size that is sold nearest to the given one: drivers report 23.6 GB
         of a card with 24."""
         nearest = min(self.memory_gb, key=lambda size: abs(size - gigabytes))
-        return replace(self, chosen_gb=nearest)
+        place = self.memory_gb.index(nearest)
+        tflops = {key: of[min(place, len(of) - 1)] for key, of in self.tflops_by_size.items()}
+        return replace(self, chosen_gb=nearest, tflops=tflops)
+
+    @property
+    def other_sizes_gb(self) -> tuple[float, ...]:
+        """The sizes that it may have as well, if its name does not say which."""
+        return () if self.chosen_gb else self.memory_gb[1:]
 
 
 def find_device(name: str) -> KnownDevice | None:
@@ -94,7 +103,7 @@ def find_device(name: str) -> KnownDevice | None:
 def device_named(text: str) -> KnownDevice:
     """The device that a person means: a whole name, or some of its words, such as 4070,
     m3 max or 4060 ti 16gb.
-    Raises ConfigError with near names if there is none, or more than one.
+    Raises ConfigError with a few names if there is none, or more than one.
 
     >>> device_named("4070").name, device_named("m3 max").name
     ('GeForce RTX 4070', 'Apple M3 Max GPU')
@@ -112,7 +121,7 @@ def device_named(text: str) -> KnownDevice:
     if nearest:
         raise ConfigError(f"--device={shown(text)}: several fit: {_listed(nearest)}; name one")
     raise ConfigError(
-        f"--device={shown(text)}: not in the table of known devices; near names: "
+        f"--device={shown(text)}: not in the table of known devices; for example: "
         f"{_listed(_near(text))}"
     )
 
@@ -127,7 +136,7 @@ def _with_memory_in(said: str, text: str, known: KnownDevice) -> KnownDevice:
     if memory is None:
         return known
     if float(memory[1]) not in known.memory_gb:
-        sizes = " or ".join(f"{size:g}" for size in known.memory_gb)
+        sizes = " or ".join(f"{size:g}" for size in sorted(known.memory_gb))
         raise ConfigError(
             f"--device={shown(text)}: expected {sizes} GB for {known.name}, found {memory[1]} GB"
         )
@@ -159,13 +168,19 @@ def known_devices() -> tuple[KnownDevice, ...]:
     return tuple(
         KnownDevice(
             name=row["name"],
-            tflops={key: float(row[key]) for key in FORMATS if row[key]},
+            tflops={key: max(_numbers(row[key])) for key in FORMATS if row[key]},
+            tflops_by_size={key: _numbers(row[key]) for key in FORMATS if row[key]},
             grade=row["grade"],
             sources=row["sources"],
-            memory_gb=tuple(map(float, row["mem_gb"].split("|"))),
-            bandwidth_gbs=tuple(map(float, row["bw_gbs"].split("|"))),
+            memory_gb=_numbers(row["mem_gb"]),
+            bandwidth_gbs=_numbers(row["bw_gbs"]),
             tokens=tuple(row["tokens"].split(";")),
             half_over_shader=float(row["k"]) if row["k"] else None,
         )
         for row in rows
     )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """One number, or one for each size."""
+    return tuple(map(float, text.split("|")))

@@ -967,6 +967,7 @@ advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } 
    *[yes] {""}
   }
 advise-why-device = { $variant ->
+    [sizes] Angenommen sind { $device_bytes }. { $name } gibt es auch mit { $sizes } GB: { $other }
     [named] Das Log stammt von einem anderen Gerät: { $name }. Seine Zeiten sind nicht verwendet.
     [speed] Das Log zeigt { $tflops } TFLOP/s, und dieses Gerät kann nicht mehr als { $most }: Es stammt von einem anderen. Seine Zeiten sind nicht verwendet.
     [cuda] Das Log stammt von einer CUDA-GPU. Seine Zeiten sind nicht verwendet.

@@ -914,6 +914,7 @@ advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } 
    *[yes] {""}
   }
 advise-why-device = { $variant ->
+    [sizes] { $device_bytes } were assumed. { $name } is also sold with { $sizes } GB: { $other }
     [named] The log is of another device: { $name }. Its times were not used.
     [speed] The log shows { $tflops } TFLOP/s, and this device cannot have more than { $most }: it is of another device. Its times were not used.
     [cuda] The log is of a CUDA GPU. Its times were not used.

@@ -963,6 +963,7 @@ advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaci
    *[yes] {""}
   }
 advise-why-device = { $variant ->
+    [sizes] Se han supuesto { $device_bytes }. { $name } también se vende con { $sizes } GB: { $other }
     [named] El log es de otro dispositivo: { $name }. No se han usado sus tiempos.
     [speed] El log muestra { $tflops } TFLOP/s, y este dispositivo no puede pasar de { $most }: es de otro. No se han usado sus tiempos.
     [cuda] El log es de una GPU CUDA. No se han usado sus tiempos.

@@ -958,6 +958,7 @@ advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour
    *[yes] {""}
   }
 advise-why-device = { $variant ->
+    [sizes] Supposé : { $device_bytes }. { $name } existe aussi avec { $sizes } Go : { $other }
     [named] Le log vient d'un autre matériel : { $name }. Ses temps n'ont pas été utilisés.
     [speed] Le log montre { $tflops } TFLOP/s, et ce matériel ne peut pas dépasser { $most } : il vient d'un autre. Ses temps n'ont pas été utilisés.
     [cuda] Le log vient d'un GPU CUDA. Ses temps n'ont pas été utilisés.
