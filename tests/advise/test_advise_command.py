@@ -147,6 +147,22 @@ def test_evaluations_stay_in_the_budget_and_keep_their_windows():
     assert windows["eval_iters"] * windows["batch_size"] == pytest.approx(200 * 12, rel=0.05)
 
 
+@pytest.mark.parametrize("trainer", ["nanogpt", "stepglass"])
+def test_a_run_that_will_overfit_gets_enough_evaluations_to_see_it(capsys, trainer):
+    """It had four evaluations of 82 batches, under a warning that the data is seen 82 times."""
+    char = ["eval_interval = 250", "eval_iters = 200", "dataset = 'shakespeare_char'",
+            "gradient_accumulation_steps = 1", "batch_size = 64", "block_size = 256",
+            "n_layer = 6", "n_head = 6", "n_embd = 384", "max_iters = 5000",
+            "lr_decay_iters = 5000"]  # fmt: skip
+    Path("train_shakespeare_char.py").write_text("\n".join(char) + "\n")
+    words = ["train_shakespeare_char.py", "--device=4090", f"--for={trainer}"]
+    settings = as_data(capsys, *words)["settings"]
+    assert 10 <= 5000 / settings["eval_interval"] <= 40
+    assert 20 <= settings["eval_iters"] < 30
+    kept = as_data(capsys, *words, "--eval_iters=200")["settings"]
+    assert kept["eval_iters"] == 200
+
+
 def test_a_slow_device_is_evaluated_more_often_in_updates():
     slow, fast = (advice_for(name, "--recipe=gpt2") for name in ("m1", "h100"))
     assert slow.settings["eval_interval"] <= fast.settings["eval_interval"]

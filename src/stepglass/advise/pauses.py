@@ -1,6 +1,8 @@
 """Evaluations and checkpoints: how often, so that they take little of the time."""
 
+import bisect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,9 @@ from stepglass.advise.length import run_ms
 from stepglass.explain.rules.evaluation_cost import LEAST_BATCHES, LEAST_EVALS
 from stepglass.measure.time_model import evaluation_in_updates, save_wait_ms
 
+# An evaluation gets fewer batches, down to these, before a run gets fewer evaluations than these:
+# they show when the validation loss turns, which a few of many batches each would miss.
+ENOUGH_EVALS, ENOUGH_BATCHES = 20, 20
 MOST_EVALS = 200  # in a run: each may be a new best, which is saved. But if updates are slow,
 OFTEN_MS = 30 * 60_000.0  # nobody wants to wait longer than this for a validation loss
 STATE_BYTES = 12.0  # per parameter: the weight and AdamW's two moments, all float32
@@ -38,11 +43,19 @@ def choose_evaluations(case: Case, batch: int, accumulation: int, iter_ms: float
     eval_iters = cfg.eval_iters
     if "eval_iters" not in case.subject.fixed:
         eval_iters = max(1, round(cfg.eval_iters * cfg.batch_size / batch))  # as many windows
+
+    def cost_of(batches: int) -> float:
+        return _cost_in_updates(case, batches * batch, batch * accumulation, iter_ms)[0]
+
+    allowed = budget / (1 - budget)  # of the updates between two evaluations
+    if not case.subject.fixed & {"eval_iters", "eval_interval"}:
+        most = allowed * (length // ENOUGH_EVALS)
+        eval_iters = _fewer(eval_iters, most, ENOUGH_BATCHES, cost_of)
     cost, basis = _cost_in_updates(case, eval_iters * batch, batch * accumulation, iter_ms)
     rarely = (
         length / MOST_EVALS if iter_ms is None else min(length / MOST_EVALS, OFTEN_MS / iter_ms)
     )
-    interval = _round_up(max(cost * (1 - budget) / budget, rarely))
+    interval = _round_up(max(cost / allowed, rarely))
     if cfg.eval_interval != "auto" and "eval_interval" in case.subject.fixed:
         interval, variant = int(cfg.eval_interval), "asked"
     elif cfg.eval_interval != "auto" and interval <= int(cfg.eval_interval) <= length:
@@ -50,9 +63,8 @@ def choose_evaluations(case: Case, batch: int, accumulation: int, iter_ms: float
     elif interval > length // LEAST_EVALS:
         interval, variant = max(1, length // LEAST_EVALS), "short"
         if "eval_iters" not in case.subject.fixed:
-            within = budget / (1 - budget) * interval / cost
-            fewer = max(min(LEAST_BATCHES, eval_iters), math.floor(eval_iters * min(1.0, within)))
-            cost, eval_iters = cost * fewer / eval_iters, fewer
+            eval_iters = _fewer(eval_iters, allowed * interval, LEAST_BATCHES, cost_of)
+            cost = cost_of(eval_iters)
     else:
         variant = "budget"
     share = cost / (cost + interval)
@@ -71,6 +83,16 @@ def choose_evaluations(case: Case, batch: int, accumulation: int, iter_ms: float
         share,
         0.0 if each_ms is None else each_ms * (length // interval),
     )  # fmt: skip
+
+
+def _fewer(batches: int, most: float, least: int, cost_of: Callable[[int], float]) -> int:
+    """As many batches in an evaluation as cost no more than `most`, but at least `least`.
+
+    >>> _fewer(200, 50, 20, lambda n: n / 2), _fewer(200, 5, 20, lambda n: n / 2)
+    (100, 20)
+    """
+    choices = range(min(least, batches), batches + 1)
+    return choices[max(0, bisect.bisect_right(choices, most, key=cost_of) - 1)]
 
 
 def _cost_in_updates(
