@@ -77,7 +77,8 @@ def toml_of(advice: Advice, words: Words) -> str:
     lines.append("")
     for reason in advice.reasons:
         text = reason_text(reason, words).replace("\u00a0", " ")
-        lines.append(f"# {reason.setting} ({reason.basis}): {' '.join(text.split())}")
+        basis = words.text(f"advise-basis-{reason.basis}")
+        lines.append(f"# {reason.setting} ({basis}): {' '.join(text.split())}")
     return "\n".join(lines) + "\n"
 
 

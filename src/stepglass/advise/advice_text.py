@@ -109,6 +109,7 @@ def _about(advice: Advice, words: Words) -> str:
     return words.text(
         "advise-about",
         is_known="yes" if target.name else "no",
+        has_memory="no" if target.memory_bytes is None else "yes",
         has_peak="no" if advice.peak_flops is None else "yes",
         device=printable(target.name or ""),
         device_bytes=target.memory_bytes,

@@ -23,10 +23,16 @@ from stepglass.errors import ConfigError, os_reason
 from stepglass.explain.render.languages import Language, Words, from_environment
 from stepglass.explain.render.wrap import text_width
 from stepglass.files import replacing
-from stepglass.settings.command_line import CommandLine, read_command_line
+from stepglass.measure.devices import device_named
+from stepglass.settings.command_line import (
+    CommandLine,
+    read_command_line,
+    recipe_names,
+    without_auto_batch,
+)
 from stepglass.settings.schema import Config, Given, Settings, setting
 from stepglass.settings.train import TrainConfig
-from stepglass.units import printable
+from stepglass.units import printable, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +90,7 @@ Say = Callable[[str], None]
 
 def run(argv: list[str], say: Say) -> None:
     """Advise on what the command line describes."""
+    _check_has_no_auto_batch(argv)
     words, given = ALL_SETTINGS.parse(["--out" if word == "-o" else word for word in argv])
     cfg = SETTINGS.build({key: item for key, item in given.items() if key in SETTINGS})
     rest = {key: item for key, item in given.items() if key not in SETTINGS}
@@ -158,11 +165,29 @@ def _for_its_trainer(case: Case, facts: dict[str, Any], has_nanogpts_name: bool)
 
 
 def _check_exists(name: str) -> None:
-    """A data set is a word for `train`, so somebody may write one here."""
+    """Somebody may write the name of a data set here, as for `train`, of a device or a recipe."""
     if name != "-" and not os.path.lexists(name):
         raise ConfigError(
-            f"{name}: expected a run directory or a log, found nothing; for a data set, write "
-            f"--dataset={name}"
+            f"{shown(name)}: expected a run directory or a log, found nothing; {_meant(name)}"
+        )
+
+
+def _meant(name: str) -> str:
+    quoted = name if name.replace("_", "").isalnum() else shown(name)
+    if name in recipe_names():
+        return f"for the recipe, write --recipe={name}"
+    try:
+        device_named(name)
+    except ConfigError:
+        return f"for a data set, write --dataset={quoted}"
+    return f"for the device, write --device={quoted}"
+
+
+def _check_has_no_auto_batch(argv: list[str]) -> None:
+    if len(without_auto_batch(argv)) < len(argv):
+        raise ConfigError(
+            "--batch_size=auto: advise chooses the batch itself; leave it out, or write --measure "
+            "to try batches on this machine"
         )
 
 

@@ -5,6 +5,7 @@ from stepglass.explain.render.languages import Words
 
 DAYS_FROM_MS = 3 * 24 * 3.6e6
 LONG_TIMES = ("saved_ms", "run_ms", "enough_ms")
+COUNTS = ("max_iters", "interval", "windows")  # a sentence has one of them, as a number of things
 
 
 def reason_text(reason: Reason, words: Words) -> str:
@@ -12,6 +13,9 @@ def reason_text(reason: Reason, words: Words) -> str:
     for name in LONG_TIMES:
         if isinstance(values.get(name), float):
             values[name] = long_time(values[name], words)
+    for name in COUNTS:
+        if isinstance(values.get(name), int):
+            values["number"] = "one" if values[name] == 1 else "other"
     if "mfu_share" in values:
         values["speed"] = speed_text(values["mfu_share"], values["tflops"], words)
     return words.text(reason.key, **values)

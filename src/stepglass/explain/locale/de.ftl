@@ -920,7 +920,10 @@ advise-change = An die Kommandozeile von { $name } anhängen:
 advise-keep = Die Einstellungen von { $name } beibehalten: Bessere sind nicht bekannt.
 advise-about = { $is_known ->
     [no] Unbekanntes Gerät (mit --device angeben)
-   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+   *[yes] { $device } ({ $has_memory ->
+        [no] Speicher unbekannt
+       *[yes] { $device_bytes }
+      }{ $has_peak ->
         [no] {""}
        *[yes] , { $tflops } TFLOP/s in { $dtype }
       })
@@ -941,10 +944,13 @@ advise-basis-measured = gemessen
 advise-basis-calculated = berechnet
 advise-basis-estimated = geschätzt
 advise-why-title = Warum
-advise-note = Die Schätzungen stammen aus Formeln, die an öffentliche Logs angepasst sind und dort um bis zu { $error_percent } danebenliegen. Für bessere 20 Updates trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise LAUF
+advise-note = Die Schätzungen stammen aus Formeln, die an öffentliche Logs angepasst sind und dort um bis zu { $error_percent } danebenliegen. Für genauere Werte 20 Updates lang trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise LAUF
 advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. Mit --measure werden hier ein paar Updates trainiert und gemessen.
 advise-written = { $path } ist geschrieben. Damit trainieren: stepglass train { $path }
-advise-why-max-iters = { $tokens } Tokens in { $max_iters } Updates: { $ratio } pro Parameter{ $has_epochs ->
+advise-why-max-iters = { $tokens } Tokens in { $number ->
+    [one] einem Update
+   *[other] { $max_iters } Updates
+  }: { $ratio } pro Parameter{ $has_epochs ->
     [yes] , { $epochs } Durchgänge durch { $dataset }
    *[no] {""}
   }. { $variant ->
@@ -976,10 +982,19 @@ advise-why-device = { $variant ->
   }
 advise-why-minutes = { $variant ->
     [unknown] Wie viele Updates hineinpassen, ist nicht bekannt, weil nicht bekannt ist, wie schnell dieses Gerät ist. train misst das und plant nach der Uhr.
-    [small] Für so viel Zeit sind es zu wenig Daten: train endet nach { $max_iters } Updates, { $epochs } Durchgängen durch { $dataset }.
-   *[fit] Etwa { $max_iters } Updates passen in die Zeit, mit Evaluierungen. train plant nach der Uhr, mit der Geschwindigkeit, die es misst.
+    [small] Für so viel Zeit sind es zu wenig Daten: train endet nach { $number ->
+        [one] einem Update
+       *[other] { $max_iters } Updates
+      }, { $epochs } Durchgängen durch { $dataset }.
+   *[fit] { $number ->
+        [one] Etwa ein Update passt
+       *[other] Etwa { $max_iters } Updates passen
+      } in die Zeit, mit Evaluationen. train plant nach der Uhr, mit der Geschwindigkeit, die es misst.
   }
-advise-why-epochs = Durchgänge durch { $dataset }: Das sind { $max_iters } Updates.
+advise-why-epochs = Durchgänge durch { $dataset }: { $number ->
+    [one] Das ist ein Update
+   *[other] Das sind { $max_iters } Updates
+  }.
 advise-why-nproc = { $variant ->
     [found] Das Log nennt die MFU einer GPU. Insgesamt ist es so schnell wie { $processes } GPUs. Auch hier gelten MFU und Speicher für eine.
     [measured] { $processes } GPUs teilen sich ein Update. MFU und Speicher gelten für eine.
@@ -988,6 +1003,7 @@ advise-why-nproc = { $variant ->
 advise-why-batch-size = { $variant ->
     [whole] Alle Sequenzen eines Updates passen auf einmal in den Speicher: { $need_bytes } von { $device_bytes }.
     [asked] Wie verlangt. Nötig sind { $need_bytes } von { $device_bytes }; { $fits } würden passen.
+    [asked-unknown] Wie verlangt. Nötig sind { $need_bytes }.
     [busy] Wie im Lauf. { $fits } würden auch passen, aber das Gerät ist schon ausgelastet: Ein Token würde etwa gleich lange dauern.
     [oom] Mit { $ran } ging dem Lauf der Speicher aus. Nötig sind hiermit { $need_bytes }.
     [tried] Der schnellste von denen, die hier für { $wanted } Sequenzen pro Update ausprobiert wurden.
@@ -1019,12 +1035,18 @@ advise-why-compile = { $variant ->
 advise-why-eval-interval = Eine Evaluation dauert so lange wie { $cost } Updates{ $has_time ->
     [yes] {" "}({ $each_ms })
    *[no] {""}
-  }. Alle { $interval } Updates kostet das { $eval_share } der Zeit{ $variant ->
+  }. { $number ->
+    [one] Nach jedem Update
+   *[other] Alle { $interval } Updates
+  } kostet das { $eval_share } der Zeit{ $variant ->
     [asked] , wie verlangt; { $budget_share } sind ein gutes Budget.
     [short] ; der Lauf ist kurz, und erst vier Evaluationen zeigen eine Kurve.
    *[budget] ; das Budget ist { $budget_share }.
   }
-advise-why-eval-iters = { $windows } Sequenzen aus jedem Split in Batches zu { $batch }{ $variant ->
+advise-why-eval-iters = { $number ->
+    [one] Eine Sequenz
+   *[other] { $windows } Sequenzen
+  } aus jedem Split in Batches zu { $batch }{ $variant ->
     [same] , so viele wie vorher.
    *[other] .
   }
@@ -1044,4 +1066,7 @@ advise-why-ms-per-iter = { $variant ->
    *[model] Matrixprodukte { $matrix_ms }, Aktivierungen durch den Speicher bewegen { $memory_ms }, Optimizer { $optimizer_ms }.
   }
 advise-why-memory-gb = Gewichte { $weights_bytes }, Gradienten { $gradients_bytes }, Optimizer { $optimizer_bytes }, Aktivierungen { $activations_bytes }, Logits { $logits_bytes }, Kontext { $context_bytes }.
-advise-why-hours = { $max_iters } Updates mit Evaluationen ({ $eval_share } der Zeit) und Checkpoints.
+advise-why-hours = { $number ->
+    [one] Ein Update
+   *[other] { $max_iters } Updates
+  } mit Evaluationen ({ $eval_share } der Zeit) und Checkpoints.

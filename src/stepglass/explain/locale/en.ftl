@@ -867,7 +867,10 @@ advise-change = Add to the command line of { $name }:
 advise-keep = Keep the settings of { $name }: nothing better is known.
 advise-about = { $is_known ->
     [no] Unknown device (name it with --device)
-   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+   *[yes] { $device } ({ $has_memory ->
+        [no] memory unknown
+       *[yes] { $device_bytes }
+      }{ $has_peak ->
         [no] {""}
        *[yes] , { $tflops } TFLOP/s in { $dtype }
       })
@@ -891,7 +894,10 @@ advise-why-title = Why
 advise-note = Estimates come from formulas fitted to public logs, where they are off by up to { $error_percent }. For better ones train for 20 updates (--max_iters=20), then ask again with the run: stepglass advise RUN
 advise-unknown-time = The speed of this device is not known yet. Add --measure to train for a few updates here and measure it.
 advise-written = { $path } is written. Train with it: stepglass train { $path }
-advise-why-max-iters = { $tokens } tokens in { $max_iters } updates: { $ratio } per parameter{ $has_epochs ->
+advise-why-max-iters = { $tokens } tokens in { $number ->
+    [one] one update
+   *[other] { $max_iters } updates
+  }: { $ratio } per parameter{ $has_epochs ->
     [yes] , { $epochs } passes over { $dataset }
    *[no] {""}
   }. { $variant ->
@@ -923,10 +929,19 @@ advise-why-device = { $variant ->
   }
 advise-why-minutes = { $variant ->
     [unknown] How many updates fit is not known, because the speed of this device is not. train measures it and plans by the clock.
-    [small] The data is too small for so much time: train ends after { $max_iters } updates, { $epochs } passes over { $dataset }.
-   *[fit] About { $max_iters } updates fit into the time, with evaluations. train plans by the clock, with the speed that it measures.
+    [small] The data is too small for so much time: train ends after { $number ->
+        [one] one update
+       *[other] { $max_iters } updates
+      }, { $epochs } passes over { $dataset }.
+   *[fit] { $number ->
+        [one] About one update fits
+       *[other] About { $max_iters } updates fit
+      } into the time, with evaluations. train plans by the clock, with the speed that it measures.
   }
-advise-why-epochs = Passes over { $dataset }: these are { $max_iters } updates.
+advise-why-epochs = Passes over { $dataset }: { $number ->
+    [one] this is one update
+   *[other] these are { $max_iters } updates
+  }.
 advise-why-nproc = { $variant ->
     [found] The log prints the MFU of one GPU. Its speed in all is that of { $processes } GPUs. Here too, MFU and memory are those of one.
     [measured] { $processes } GPUs share an update. MFU and memory are those of one.
@@ -935,6 +950,7 @@ advise-why-nproc = { $variant ->
 advise-why-batch-size = { $variant ->
     [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.
     [asked] As asked. It needs { $need_bytes } of { $device_bytes }; { $fits } would fit.
+    [asked-unknown] As asked. It needs { $need_bytes }.
     [busy] As in the run. { $fits } would fit too, but the device is already busy: a token would take about as long.
     [oom] The run ran out of memory with { $ran }. This needs { $need_bytes }.
     [tried] The fastest of those that were tried here for { $wanted } sequences per update.
@@ -960,18 +976,24 @@ advise-why-compile = { $variant ->
         [cuda] On a GPU it pays in runs of more than a few minutes.
        *[cpu] It saves little on a CPU, and how long the run takes is not known.
       }
-    [short] It takes about { $compile_ms } and would save about { $saved_ms } of { $run_ms }.
-   *[pays] It takes about { $compile_ms } and saves about { $saved_ms } of { $run_ms }.
+    [short] It takes about { $compile_ms } and would save about { $saved_ms } of { $run_ms } without it.
+   *[pays] It takes about { $compile_ms } and saves about { $saved_ms } of { $run_ms } without it.
   }
 advise-why-eval-interval = An evaluation takes as long as { $cost } updates{ $has_time ->
     [yes] {" "}({ $each_ms })
    *[no] {""}
-  }. Every { $interval } updates that is { $eval_share } of the time{ $variant ->
+  }. { $number ->
+    [one] Every update
+   *[other] Every { $interval } updates
+  } that is { $eval_share } of the time{ $variant ->
     [asked] , as asked; { $budget_share } is a good budget.
     [short] ; the run is short, and four evaluations are the least that show a curve.
    *[budget] ; the budget is { $budget_share }.
   }
-advise-why-eval-iters = { $windows } sequences of each split in batches of { $batch }{ $variant ->
+advise-why-eval-iters = { $number ->
+    [one] One sequence
+   *[other] { $windows } sequences
+  } of each split in batches of { $batch }{ $variant ->
     [same] , as many as before.
    *[other] .
   }
@@ -991,4 +1013,7 @@ advise-why-ms-per-iter = { $variant ->
    *[model] Matrix products { $matrix_ms }, activations moved through memory { $memory_ms }, optimizer { $optimizer_ms }.
   }
 advise-why-memory-gb = Weights { $weights_bytes }, gradients { $gradients_bytes }, optimizer { $optimizer_bytes }, activations { $activations_bytes }, logits { $logits_bytes }, context { $context_bytes }.
-advise-why-hours = { $max_iters } updates with evaluations ({ $eval_share } of the time) and checkpoints.
+advise-why-hours = { $number ->
+    [one] One update
+   *[other] { $max_iters } updates
+  } with evaluations ({ $eval_share } of the time) and checkpoints.

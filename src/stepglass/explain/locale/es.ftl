@@ -916,7 +916,10 @@ advise-change = Añadir a la línea de comandos de { $name }:
 advise-keep = Mantener la configuración de { $name }: no se conoce otra mejor.
 advise-about = { $is_known ->
     [no] Dispositivo desconocido (indicarlo con --device)
-   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+   *[yes] { $device } ({ $has_memory ->
+        [no] memoria desconocida
+       *[yes] { $device_bytes }
+      }{ $has_peak ->
         [no] {""}
        *[yes] , { $tflops } TFLOP/s en { $dtype }
       })
@@ -940,7 +943,10 @@ advise-why-title = Por qué
 advise-note = Las estimaciones salen de fórmulas ajustadas a logs públicos, en los que se desvían hasta un { $error_percent }. Para obtener otras mejores, entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise EJECUCIÓN
 advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Con --measure se entrenan y se miden aquí unas pocas actualizaciones.
 advise-written = { $path } está escrito. Para entrenar con él: stepglass train { $path }
-advise-why-max-iters = Tokens leídos: { $tokens } en { $max_iters } actualizaciones, es decir, { $ratio } por parámetro{ $has_epochs ->
+advise-why-max-iters = Tokens leídos: { $tokens } en { $number ->
+    [one] una actualización
+   *[other] { $max_iters } actualizaciones
+  }, es decir, { $ratio } por parámetro{ $has_epochs ->
     [yes] {""} y { $epochs } pasadas por { $dataset }
    *[no] {""}
   }. { $variant ->
@@ -972,10 +978,19 @@ advise-why-device = { $variant ->
   }
 advise-why-minutes = { $variant ->
     [unknown] No se sabe cuántas actualizaciones caben, porque no se sabe qué velocidad alcanza este dispositivo. train la mide y planifica según el reloj.
-    [small] Son pocos datos para tanto tiempo: train termina tras { $max_iters } actualizaciones, { $epochs } pasadas por { $dataset }.
-   *[fit] En ese tiempo caben unas { $max_iters } actualizaciones, con evaluaciones. train planifica según el reloj, con la velocidad que mide.
+    [small] Son pocos datos para tanto tiempo: train termina tras { $number ->
+        [one] una actualización
+       *[other] { $max_iters } actualizaciones
+      }, { $epochs } pasadas por { $dataset }.
+   *[fit] En ese tiempo { $number ->
+        [one] cabe más o menos una actualización
+       *[other] caben unas { $max_iters } actualizaciones
+      }, con evaluaciones. train planifica según el reloj, con la velocidad que mide.
   }
-advise-why-epochs = Pasadas por { $dataset }: son { $max_iters } actualizaciones.
+advise-why-epochs = Pasadas por { $dataset }: { $number ->
+    [one] es una actualización
+   *[other] son { $max_iters } actualizaciones
+  }.
 advise-why-nproc = { $variant ->
     [found] El log indica el MFU de una sola GPU. En total es tan rápido como { $processes } GPU. También aquí el MFU y la memoria son los de una.
     [measured] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una.
@@ -984,6 +999,7 @@ advise-why-nproc = { $variant ->
 advise-why-batch-size = { $variant ->
     [whole] Todas las secuencias de una actualización caben a la vez: { $need_bytes } de { $device_bytes }.
     [asked] Como se ha pedido. Necesita { $need_bytes } de { $device_bytes }; cabrían { $fits }.
+    [asked-unknown] Como se ha pedido. Necesita { $need_bytes }.
     [busy] Como en la ejecución. También cabrían { $fits }, pero el dispositivo ya está ocupado: un token tardaría más o menos lo mismo.
     [oom] Con { $ran } la ejecución se quedó sin memoria. Esto necesita { $need_bytes }.
     [tried] El más rápido de los que se han probado aquí para { $wanted } secuencias por actualización.
@@ -1000,7 +1016,7 @@ advise-why-dtype = { $variant ->
     [cpu] El formato exacto más rápido en una CPU.
     [mps] El formato seguro en una GPU de Apple.
     [float16] La GPU ({ $device }) no tiene unidades bfloat16. float16 necesita escalar la pérdida, de lo que se encarga el trainer.
-   *[bfloat16] Con él los tensor cores son más rápidos, y no hace falta escalar la pérdida.
+   *[bfloat16] Con él los tensor cores alcanzan su máxima velocidad, y no hace falta escalar la pérdida.
   }
 advise-why-compile = { $variant ->
     [asked] Como se ha pedido.
@@ -1009,18 +1025,24 @@ advise-why-compile = { $variant ->
         [cuda] En una GPU compensa en ejecuciones de más de unos minutos.
        *[cpu] En una CPU ahorra poco, y no se sabe cuánto dura la ejecución.
       }
-    [short] Compilar tarda aprox. { $compile_ms } y ahorraría aprox. { $saved_ms } de { $run_ms }.
-   *[pays] Compilar tarda aprox. { $compile_ms } y ahorra aprox. { $saved_ms } de { $run_ms }.
+    [short] Compilar tarda aprox. { $compile_ms } y ahorraría aprox. { $saved_ms } de los { $run_ms } sin compilar.
+   *[pays] Compilar tarda aprox. { $compile_ms } y ahorra aprox. { $saved_ms } de los { $run_ms } sin compilar.
   }
 advise-why-eval-interval = Una evaluación tarda lo mismo que { $cost } actualizaciones{ $has_time ->
     [yes] {" "}({ $each_ms })
    *[no] {""}
-  }. Cada { $interval } actualizaciones, eso ocupa el { $eval_share } del tiempo{ $variant ->
+  }. { $number ->
+    [one] En cada actualización
+   *[other] Cada { $interval } actualizaciones
+  }, eso ocupa el { $eval_share } del tiempo{ $variant ->
     [asked] , como se ha pedido; un buen presupuesto es el { $budget_share }.
     [short] ; la ejecución es corta, y hacen falta al menos cuatro evaluaciones para ver una curva.
    *[budget] ; el presupuesto es el { $budget_share }.
   }
-advise-why-eval-iters = { $windows } secuencias de cada split en batches de { $batch }{ $variant ->
+advise-why-eval-iters = { $number ->
+    [one] Una secuencia
+   *[other] { $windows } secuencias
+  } de cada split en batches de { $batch }{ $variant ->
     [same] , tantas como antes.
    *[other] .
   }
@@ -1040,4 +1062,7 @@ advise-why-ms-per-iter = { $variant ->
    *[model] Productos de matrices { $matrix_ms }, mover activaciones por la memoria { $memory_ms }, optimizador { $optimizer_ms }.
   }
 advise-why-memory-gb = Pesos { $weights_bytes }, gradientes { $gradients_bytes }, optimizador { $optimizer_bytes }, activaciones { $activations_bytes }, logits { $logits_bytes }, contexto { $context_bytes }.
-advise-why-hours = { $max_iters } actualizaciones con evaluaciones ({ $eval_share } del tiempo) y checkpoints.
+advise-why-hours = { $number ->
+    [one] Una actualización
+   *[other] { $max_iters } actualizaciones
+  } con evaluaciones ({ $eval_share } del tiempo) y checkpoints.

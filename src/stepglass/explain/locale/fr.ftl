@@ -911,7 +911,10 @@ advise-change = Ajouter à la ligne de commande de { $name } :
 advise-keep = Garder les réglages de { $name } : on n'en connaît pas de meilleurs.
 advise-about = { $is_known ->
     [no] Matériel inconnu (le nommer avec --device)
-   *[yes] { $device } ({ $device_bytes }{ $has_peak ->
+   *[yes] { $device } ({ $has_memory ->
+        [no] mémoire inconnue
+       *[yes] { $device_bytes }
+      }{ $has_peak ->
         [no] {""}
        *[yes] , { $tflops } TFLOP/s en { $dtype }
       })
@@ -935,7 +938,10 @@ advise-why-title = Pourquoi
 advise-note = Les estimations viennent de formules ajustées à des logs publics, où elles s'écartent de { $error_percent } au plus. Pour en avoir de meilleures, entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise RUN
 advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Avec --measure, quelques mises à jour sont entraînées et mesurées ici.
 advise-written = { $path } est écrit. Pour entraîner avec : stepglass train { $path }
-advise-why-max-iters = Tokens lus : { $tokens } en { $max_iters } mises à jour, soit { $ratio } par paramètre{ $has_epochs ->
+advise-why-max-iters = Tokens lus : { $tokens } en { $number ->
+    [one] une mise à jour
+   *[other] { $max_iters } mises à jour
+  }, soit { $ratio } par paramètre{ $has_epochs ->
     [yes] {""} et { $epochs } passages sur { $dataset }
    *[no] {""}
   }. { $variant ->
@@ -967,10 +973,19 @@ advise-why-device = { $variant ->
   }
 advise-why-minutes = { $variant ->
     [unknown] On ne sait pas combien de mises à jour tiennent dans ce temps, car la vitesse de ce matériel n'est pas connue. train la mesure et planifie selon l'horloge.
-    [small] C'est trop peu de données pour autant de temps : train s'arrête après { $max_iters } mises à jour, { $epochs } passages sur { $dataset }.
-   *[fit] Environ { $max_iters } mises à jour tiennent dans ce temps, avec les évaluations. train planifie selon l'horloge, avec la vitesse qu'il mesure.
+    [small] C'est trop peu de données pour autant de temps : train s'arrête après { $number ->
+        [one] une mise à jour
+       *[other] { $max_iters } mises à jour
+      }, { $epochs } passages sur { $dataset }.
+   *[fit] { $number ->
+        [one] Environ une mise à jour tient
+       *[other] Environ { $max_iters } mises à jour tiennent
+      } dans ce temps, avec les évaluations. train planifie selon l'horloge, avec la vitesse qu'il mesure.
   }
-advise-why-epochs = Passages sur { $dataset } : cela fait { $max_iters } mises à jour.
+advise-why-epochs = Passages sur { $dataset } : cela fait { $number ->
+    [one] une mise à jour
+   *[other] { $max_iters } mises à jour
+  }.
 advise-why-nproc = { $variant ->
     [found] Le log donne le MFU d'un seul GPU. Au total, il est aussi rapide que { $processes } GPU. Ici aussi, le MFU et la mémoire sont ceux d'un seul.
     [measured] { $processes } GPU se partagent une mise à jour. Le MFU et la mémoire sont ceux d'un seul.
@@ -979,6 +994,7 @@ advise-why-nproc = { $variant ->
 advise-why-batch-size = { $variant ->
     [whole] Toutes les séquences d'une mise à jour tiennent d'un coup : { $need_bytes } sur { $device_bytes }.
     [asked] Comme demandé. Il faut { $need_bytes } sur { $device_bytes } ; { $fits } tiendraient.
+    [asked-unknown] Comme demandé. Il faut { $need_bytes }.
     [busy] Comme dans le run. { $fits } tiendraient aussi, mais le matériel est déjà occupé : un token prendrait à peu près le même temps.
     [oom] Avec { $ran }, le run a manqué de mémoire. Il faut ici { $need_bytes }.
     [tried] Le plus rapide de ceux essayés ici pour { $wanted } séquences par mise à jour.
@@ -1004,18 +1020,24 @@ advise-why-compile = { $variant ->
         [cuda] Sur un GPU, cela vaut la peine pour un run de plus de quelques minutes.
        *[cpu] Sur un CPU, le gain est faible, et la durée du run n'est pas connue.
       }
-    [short] Compiler prend environ { $compile_ms } et ne ferait gagner qu'environ { $saved_ms } sur { $run_ms }.
-   *[pays] Compiler prend environ { $compile_ms } et fait gagner environ { $saved_ms } sur { $run_ms }.
+    [short] Compiler prend environ { $compile_ms } et ne ferait gagner qu'environ { $saved_ms } sur les { $run_ms } sans compiler.
+   *[pays] Compiler prend environ { $compile_ms } et fait gagner environ { $saved_ms } sur les { $run_ms } sans compiler.
   }
 advise-why-eval-interval = Une évaluation prend autant de temps que { $cost } mises à jour{ $has_time ->
     [yes] {" "}({ $each_ms })
    *[no] {""}
-  }. Toutes les { $interval } mises à jour, cela fait { $eval_share } du temps{ $variant ->
+  }. { $number ->
+    [one] À chaque mise à jour
+   *[other] Toutes les { $interval } mises à jour
+  }, cela fait { $eval_share } du temps{ $variant ->
     [asked] , comme demandé ; { $budget_share } est un bon budget.
     [short] {""} ; le run est court, et il faut au moins quatre évaluations pour voir une courbe.
    *[budget] {""} ; le budget est de { $budget_share }.
   }
-advise-why-eval-iters = { $windows } séquences de chaque split, par batchs de { $batch }{ $variant ->
+advise-why-eval-iters = { $number ->
+    [one] Une séquence
+   *[other] { $windows } séquences
+  } de chaque split, par batchs de { $batch }{ $variant ->
     [same] , autant qu'avant.
    *[other] .
   }
@@ -1035,4 +1057,7 @@ advise-why-ms-per-iter = { $variant ->
    *[model] Produits de matrices { $matrix_ms }, activations déplacées en mémoire { $memory_ms }, optimiseur { $optimizer_ms }.
   }
 advise-why-memory-gb = Poids { $weights_bytes }, gradients { $gradients_bytes }, optimiseur { $optimizer_bytes }, activations { $activations_bytes }, logits { $logits_bytes }, contexte { $context_bytes }.
-advise-why-hours = { $max_iters } mises à jour, avec évaluations ({ $eval_share } du temps) et checkpoints.
+advise-why-hours = { $number ->
+    [one] Une mise à jour
+   *[other] { $max_iters } mises à jour
+  }, avec évaluations ({ $eval_share } du temps) et checkpoints.
