@@ -139,7 +139,8 @@ def choose_compile(case: Case, dtype: str) -> tuple[bool, Reason]:
     if kind == "mps":
         return False, Reason("compile", "estimated", variant="mps")
     eager = predicted(case, cfg, dtype, does_compile=False)
-    whole_ms = run_ms(case, _measured_eager_ms(case) or (eager and eager.total_ms))
+    eager_ms = None if eager is None else eager.total_ms
+    whole_ms = run_ms(case, _measured_eager_ms(case) or eager_ms)
     if whole_ms is None:
         is_long = kind == "cuda"
         return is_long, Reason("compile", "estimated", variant="unknown", device=kind)

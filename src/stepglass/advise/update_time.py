@@ -43,8 +43,8 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
     is_same = all(getattr(ran.cfg, key) == getattr(cfg, key) for key in keys)
     is_same &= ran.cfg.compile in ("auto", chosen["compile"]) and old_dtype == chosen["dtype"]
     old = predicted(case, ran.cfg, old_dtype, does_compile=ran.cfg.compile is True)
-    numbers = {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size}
-    numbers |= measured_speed(case, old_dtype)
+    numbers = measured_speed(case, old_dtype)
+    numbers |= {"measured_ms": ran.step_ms, "batch": ran.cfg.batch_size}
     if is_same:
         return ran.step_ms, Reason("ms_per_iter", "measured", variant="same", **numbers), "measured"
     if new is None or old is None:  # an unknown device: only the number of sequences is known
