@@ -75,7 +75,7 @@ def test_the_toml_file_is_what_train_takes(capsys):
     cfg = resolve(command, command.value("recipe"), lambda _: {})
     assert {key: getattr(cfg, key) for key in SETTINGS} == answer["settings"]
     assert (cfg.model, cfg.n_layer, cfg.learning_rate, cfg.max_iters) == ("gpt2", 12, 6e-4, 600_000)
-    assert cfg.lr_decay_iters == 600_000
+    assert cfg.in_iterations().lr_decay_iters == 600_000
     assert tomllib.loads(Path("advised.toml").read_text())["recipe"] == "none"
 
 

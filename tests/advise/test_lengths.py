@@ -28,6 +28,7 @@ def read_back(name: str):
         ["--minutes=10"],
         ["--epochs=2"],
         ["--max_iters=700"],
+        ["--max_iters=0"],
         ["--minutes=5", "--nproc=2"],
         ["--epochs=2", "--lr_schedule=trapezoid", "--cooldown_iters=60%"],
         ["long.toml", "--minutes=10"],

@@ -37,6 +37,16 @@ def test_a_speed_that_the_device_cannot_have_is_another_devices(capsys):
     assert "device" not in {reason["setting"] for reason in own["reasons"]}
 
 
+@pytest.mark.parametrize("device", ["T4", "V100 16GB", "2x"])
+def test_no_answer_has_an_mfu_above_one(capsys, device):
+    """T4 and V100 have no bfloat16, which the log may say all the same."""
+    log = nanogpt_log(time_ms=4000, mfu=33.65, head=GPT2_HEAD)
+    words = ["--device=V100 16GB", "--nproc=2"] if device == "2x" else [f"--device={device}"]
+    for settings in ([], ["--compile=False"], ["--dtype=float32"]):
+        answer = as_data(capsys, log, *words, *settings)
+        assert answer["expect"]["mfu"] < 1.0
+
+
 @pytest.mark.parametrize("device", ["cpu", "m2"])
 def test_a_log_of_a_gpu_says_nothing_of_another_kind_of_device(capsys, device):
     """nanoGPT prints what is not its default, and its default device is a CUDA GPU."""

@@ -62,8 +62,7 @@ def _scaled(value: float | None, unit: float) -> float | None:
 def toml_of(advice: Advice, words: Words) -> str:
     """A whole config file: every setting that differs from its default, and those advised."""
     cfg = advice.case.with_settings(advice.settings)
-    has_other_length = bool(cfg.minutes or cfg.epochs)  # then `train` refuses max_iters beside it,
-    cfg = cfg if has_other_length else cfg.in_iterations()  # and shares of the run suit any length
+    has_other_length = bool(cfg.minutes or cfg.epochs)  # then `train` refuses max_iters beside it
     lines = [
         f"# stepglass advise: {advice.case.target.name or 'unknown device'}",
         'recipe = "none"',

@@ -7,7 +7,6 @@ shows that it was another: another kind of device, or a speed that this one cann
 from dataclasses import replace
 
 from stepglass.advise.case import Case, Reason
-from stepglass.advise.subject import Subject
 from stepglass.advise.target import Target
 from stepglass.explain.study import Part
 from stepglass.measure.time_model import Kind
@@ -38,8 +37,7 @@ def _why_another(case: Case, part: Part, ran_on: Target) -> Reason | None:
         return None
     speed = case.subject.flops_per_update(measured.cfg) / (measured.step_ms / 1000)
     speed /= case.devices_of(measured.cfg)
-    chip = target.chip(_dtype_of(case.subject))
-    most = MOST_OF_A_CPU if target.kind == "cpu" else chip.peak_flops if chip else None
+    most = _most_flops(target, str(measured.cfg.dtype))
     if most is None or speed <= most:
         return None
     return Reason("device", "calculated", variant="speed", tflops=speed / 1e12, most=most / 1e12)
@@ -59,6 +57,11 @@ def known_kind(part: Part) -> Kind | None:
     return "cuda" if part.setting("dtype") in HALF else None
 
 
-def _dtype_of(subject: Subject) -> str:
-    """The number format of the run. Where the log does not say, the one with the highest peak."""
-    return "bfloat16" if subject.cfg.dtype == "auto" else subject.cfg.dtype
+def _most_flops(target: Target, dtype: str) -> float | None:
+    """The peak in the number format of the run. Where the log does not say it, or this device does
+    not have it, that of half precision: trainers fall back to float16."""
+    if target.kind == "cpu":
+        return MOST_OF_A_CPU
+    chips = [target.chip(each) for each in ({dtype} & {*HALF, "float32"} or HALF)]
+    chips = chips if any(chips) else [target.chip(each) for each in HALF]
+    return max((chip.peak_flops for chip in chips if chip), default=None)

@@ -51,6 +51,8 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
         reason = Reason("ms_per_iter", "estimated", variant="sequences", **numbers)
         return same_ms, reason, "estimated"
     scaled_ms = ran.step_ms * new.total_ms / old.total_ms
+    if scaled_ms < _least_ms(case, cfg, chosen["dtype"]):  # then the log is not this device's
+        scaled_ms = new.total_ms
     gain = same_ms / scaled_ms - 1
     reason = Reason(
         "ms_per_iter",
@@ -61,6 +63,13 @@ def expected_time(case: Case, chosen: dict[str, Any]) -> tuple[float | None, Rea
         **numbers,
     )
     return scaled_ms, reason, "estimated"
+
+
+def _least_ms(case: Case, cfg: TrainConfig, dtype: str) -> float:
+    """An update at the device's peak."""
+    chip = case.target.chip(dtype)
+    flops = case.subject.flops_per_update(cfg) / case.devices_of(cfg)
+    return 0.0 if chip is None else 1000 * flops / chip.peak_flops
 
 
 def _changes(ran: TrainConfig, new: TrainConfig) -> str:
