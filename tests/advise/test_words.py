@@ -82,3 +82,11 @@ def test_a_log_of_nanogpts_is_answered_for_our_trainer_if_it_writes_our_file(cap
 )
 def test_a_hint_names_what_to_type(capsys, words, said):
     assert said in refused(capsys, *words)
+
+
+def test_no_recipe_is_part_of_what_to_type_if_it_was_asked_for(capsys):
+    """Without it, train would take a recipe for the device."""
+    text = told(capsys, "--device=4090", "--recipe=none", "--max_iters=9")
+    assert "stepglass train --recipe=none --max_iters=9 --batch_size" in text
+    Path("small.py").write_text("n_layer = 6\n")  # a config file of nanoGPT's needs none
+    assert "train small.py --batch_size" in told(capsys, "small.py", "--device=4090")

@@ -94,8 +94,8 @@ def from_settings(command: CommandLine, target: Target, words: list[str]) -> Sub
         recipe = recipe_by_device(target.kind, command.value("model"))
     recipe = "none" if recipe == "auto" else recipe
     cfg = resolve(command, recipe, _no_run)
-    typed = tuple(words) if command.is_given("recipe") else (f"--recipe={recipe}", *words)
-    typed = tuple(word for word in typed if word != "--recipe=none")
+    is_said = command.is_given("recipe") or recipe == "none"
+    typed = tuple(words) if is_said else (f"--recipe={recipe}", *words)
     flags = {key: item for key, item in command.flags.items() if key not in FACTORS}
     before = resolve(replace(command, flags=flags), recipe, _no_run)
     return _subject(cfg, before, {}, frozenset(command.flags), typed)
