@@ -62,6 +62,16 @@ def test_a_log_of_a_gpu_says_nothing_of_another_kind_of_device(capsys, device):
     assert "device" not in {reason["setting"] for reason in same["reasons"]}
 
 
+def test_an_excerpt_without_a_head_is_judged_by_its_speed_alone(capsys):
+    """It may be of any device, but no CPU computes as fast as a large GPU."""
+    for time_ms, is_cpus in ((2000, False), (90_000, True)):
+        log = nanogpt_log(time_ms=time_ms, mfu=67.3 * 2000 / time_ms)
+        answer = as_data(capsys, log, "--recipe=gpt2", "--device=cpu", "--dtype=float32")
+        settings = {reason["setting"] for reason in answer["reasons"]}
+        assert ("device" in settings) != is_cpus
+        assert (answer["expect"]["ms_per_iter"] is not None) == is_cpus
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("device", ["4070", "m2", "cpu"])
 def test_another_device_is_explained_in_every_language(capsys, language, device):
