@@ -24,7 +24,7 @@ from stepglass.run_dir import checkpoints
 from stepglass.run_dir.saved_settings import saved_settings
 from stepglass.settings.command_line import read_command_line, resolve
 from stepglass.settings.train import TrainConfig
-from stepglass.train import setup
+from stepglass.train import building, setup
 from stepglass.train.engines import helper_process, replicas
 from stepglass.train.engines.helper_process import Channel, NoAnswer, Patience
 from stepglass.train.evaluate import rows_at_once
@@ -136,10 +136,10 @@ def test_a_helper_is_forked_while_no_other_thread_is_at_work(threads, monkeypatc
         other.start()
         return pick(*args)
 
-    pick = choose.pick_replicas
+    pick = building.choose_replicas
     other = threading.Thread(target=hashlib.sha256, args=(data,))  # without Python's lock
     monkeypatch.setattr(os, "fork", fork)
-    monkeypatch.setattr(choose, "pick_replicas", start_another)
+    monkeypatch.setattr(building, "choose_replicas", start_another)
     monkeypatch.setattr(helper_process, "SLEEP_WITHIN_S", 60)
     threads(2)
     assert train_tiny(max_iters=1) == 0
