@@ -76,8 +76,8 @@ def main() -> None:
         "\nEach row has the largest batch that leaves 15 % of the memory free, but at most 32 sequences."
         " `stepglass advise`\nleaves 20 % free and counts a card's memory in GB, not GiB, so it may "
         "propose smaller batches. If your card says\nsomething else, please send us what `stepglass "
-        "bench gpu` prints: one block with the device, times, MFU, memory,\nstalls and what sets the pace, for both models in batches of 8, and for nanoGPT's model in a "
-        "plain loop.\n"
+        "bench gpu` prints: one block with the device, times, MFU, memory,\nstalls and what sets the pace "
+        "for both models in batches of 8, and the time of nanoGPT's model in a plain loop.\n"
     )
 
 

@@ -110,10 +110,10 @@ def test_minutes_on_a_cpu_that_was_not_measured_leave_the_evaluations_to_train(c
 def test_epochs_become_updates_by_the_size_of_the_data(capsys):
     one, two = (as_data(capsys, *GPT2, f"--epochs={n}") for n in (1, 2))
     assert two["expect"]["hours"] == pytest.approx(2 * one["expect"]["hours"], rel=0.1)
-    assert "these are 18383 updates" in reason_of(one, "epochs")["text"]
+    assert "that makes 18383 updates" in reason_of(one, "epochs")["text"]
     assert "1.0 passes over openwebtext" in reason_of(one, "max_iters")["text"]
     said = refused(capsys, *GPT2, "--epochs=1", "--dataset=elsewhere")
-    assert "how many tokens elsewhere has is not known" in said
+    assert "the number of tokens in elsewhere is not known" in said
 
 
 def test_nanogpt_gets_minutes_and_epochs_as_updates(capsys):
@@ -145,7 +145,7 @@ def test_several_gpus_share_an_update(capsys):
     assert four["expect"]["ms_per_iter"] == pytest.approx(one["expect"]["ms_per_iter"] / 4, rel=0.1)
     assert four["expect"]["mfu"] == pytest.approx(one["expect"]["mfu"], rel=0.1)
     assert four["settings"]["gradient_accumulation_steps"] % 4 == 0
-    assert "4 GPUs share an update" in reason_of(four, "nproc")["text"]
+    assert "4 GPUs share each update" in reason_of(four, "nproc")["text"]
     typed = told(capsys, *GPT2, "--nproc=4", "--for=nanogpt")
     assert "torchrun --standalone --nproc_per_node=4 train.py" in typed
 

@@ -28,7 +28,7 @@ def test_a_speed_that_the_device_cannot_have_is_another_devices(capsys):
     """It said MFU 153.8 %, measured."""
     log = nanogpt_log(time_ms=2000, mfu=66.9, head=GPT2_HEAD)
     answer = as_data(capsys, log, "--device=RTX 4070")
-    assert "more than 58.3: it is of another device" in reason_of(answer, "device")["text"]
+    assert "at most 58.3, so the log is from another device" in reason_of(answer, "device")["text"]
     assert answer["expect"]["mfu"] < 0.9
     assert answer["expect"]["ms_per_iter"] > 5000
     assert "measured" not in {reason["basis"] for reason in answer["reasons"]}
@@ -52,7 +52,7 @@ def test_a_log_of_a_gpu_says_nothing_of_another_kind_of_device(capsys, device):
     """nanoGPT prints what is not its default, and its default device is a CUDA GPU."""
     for log in (small_log(), small_log("dtype = bfloat16")):
         answer = as_data(capsys, log, f"--device={device}")
-        assert reason_of(answer, "device")["text"].startswith("The log is of a CUDA GPU.")
+        assert reason_of(answer, "device")["text"].startswith("The log is from a CUDA GPU.")
         assert answer["expect"]["ms_per_iter"] != pytest.approx(110, rel=0.01)
     log = small_log(
         f"device = {'mps' if device == 'm2' else 'cpu'}", "dtype = float32", time_ms=1100
@@ -90,7 +90,7 @@ def test_the_gpus_of_a_log_follow_from_its_mfu(capsys):
     answer = as_data(capsys, ddp_log(), "--device=A100")
     assert answer["expect"]["mfu"] == pytest.approx(0.673, abs=0.005)
     assert answer["expect"]["ms_per_iter"] == pytest.approx(250, rel=0.01)
-    assert "Its speed in all is that of 8 GPUs." in reason_of(answer, "nproc")["text"]
+    assert "its total speed is that of 8 GPUs." in reason_of(answer, "nproc")["text"]
     assert answer["settings"]["gradient_accumulation_steps"] % 8 == 0
     alone = as_data(capsys, nanogpt_log(time_ms=2000, mfu=67.3, head=GPT2_HEAD), "--device=A100")
     assert "nproc" not in {reason["setting"] for reason in alone["reasons"]}
@@ -98,7 +98,7 @@ def test_the_gpus_of_a_log_follow_from_its_mfu(capsys):
 
 def test_a_log_of_several_gpus_says_nothing_of_one_slower_card(capsys):
     answer = as_data(capsys, ddp_log(), "--device=4070")
-    assert "it is of another device" in reason_of(answer, "device")["text"]
+    assert "the log is from another device" in reason_of(answer, "device")["text"]
     assert "nproc" not in {reason["setting"] for reason in answer["reasons"]}
 
 

@@ -42,7 +42,7 @@ def epochs_in_updates(cfg: TrainConfig, train_tokens: int | None) -> TrainConfig
         return cfg
     if train_tokens is None:
         raise ConfigError(
-            f"--epochs={cfg.epochs:g}: how many tokens {cfg.dataset} has is not known here; "
+            f"--epochs={cfg.epochs:g}: the number of tokens in {cfg.dataset} is not known; "
             "prepare it first, or give --max_iters"
         )
     return replace(cfg, max_iters=fit_to_data.iters_in(cfg.epochs, cfg, train_tokens))

@@ -15,8 +15,8 @@ def check_processes(case: Case) -> None:
         )
     if cfg.parallel == "fsdp":
         raise ConfigError(
-            "--parallel=fsdp: advise knows the memory of processes that each have the whole model "
-            "only; leave --parallel out"
+            "--parallel=fsdp: advise knows only the memory of processes that each have the whole "
+            "model; leave --parallel out"
         )
 
 

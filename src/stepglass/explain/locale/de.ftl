@@ -336,7 +336,7 @@ rule-pace-setter-title = { $variant ->
   }
 rule-pace-setter-text = { $variant ->
     [python] Am Ende von { $ahead_share } der Updates war die GPU schon fertig und wartete darauf, dass Python Kernel startet. Eine größere batch_size oder compile=True gibt ihr pro Start mehr zu tun.
-    [data] Am Ende von { $ahead_share } der Updates war die GPU schon fertig, und mehr als 5 % ihres Schritts wartete sie auf Batches. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten.
+    [data] Am Ende von { $ahead_share } der Updates war die GPU schon fertig, und mehr als 5 % ihres Schritts wartete sie auf Batches. Die Daten auf einer lokalen Festplatte oder im Arbeitsspeicher halten.
    *[gpu] Am Ende von { $behind_share } der Updates lag für die GPU noch Arbeit bereit: Weder Python noch die Daten halten sie auf.
   }
 
@@ -945,7 +945,7 @@ advise-basis-calculated = berechnet
 advise-basis-estimated = geschätzt
 advise-why-title = Warum
 advise-note = Die Schätzungen stammen aus Formeln, die an öffentliche Logs angepasst sind und dort um bis zu { $error_percent } danebenliegen. Für genauere Werte 20 Updates lang trainieren (--max_iters=20) und mit dem Lauf noch einmal fragen: stepglass advise LAUF
-advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. Mit --measure werden hier ein paar Updates trainiert und gemessen.
+advise-unknown-time = Wie schnell dieses Gerät ist, ist noch nicht bekannt. Mit --measure wird hier ein paar Updates lang trainiert und dabei gemessen.
 advise-written = { $path } ist geschrieben. Damit trainieren: stepglass train { $path }
 advise-why-max-iters = { $tokens } Tokens in { $number ->
     [one] einem Update
@@ -973,32 +973,32 @@ advise-why-max-iters = { $tokens } Tokens in { $number ->
    *[yes] {""}
   }
 advise-why-device = { $variant ->
-    [sizes] Angenommen sind { $device_bytes }. { $name } gibt es auch mit { $sizes } GB: { $other }
-    [named] Das Log stammt von einem anderen Gerät: { $name }. Seine Zeiten sind nicht verwendet.
-    [speed] Das Log zeigt { $tflops } TFLOP/s, und dieses Gerät kann nicht mehr als { $most }: Es stammt von einem anderen. Seine Zeiten sind nicht verwendet.
-    [cuda] Das Log stammt von einer CUDA-GPU. Seine Zeiten sind nicht verwendet.
-    [mps] Das Log stammt von einer Apple-GPU. Seine Zeiten sind nicht verwendet.
-   *[cpu] Das Log stammt von einer CPU. Seine Zeiten sind nicht verwendet.
+    [sizes] Angenommen: { $device_bytes }. Das Gerät gibt es auch mit { $sizes } GB: { $other }
+    [named] Das Log stammt von einem anderen Gerät: { $name }. Seine Zeiten wurden nicht verwendet.
+    [speed] Das Log zeigt { $tflops } TFLOP/s, aber dieses Gerät schafft höchstens { $most }: Das Log stammt von einem anderen. Seine Zeiten wurden nicht verwendet.
+    [cuda] Das Log stammt von einer CUDA-GPU. Seine Zeiten wurden nicht verwendet.
+    [mps] Das Log stammt von einer Apple-GPU. Seine Zeiten wurden nicht verwendet.
+   *[cpu] Das Log stammt von einer CPU. Seine Zeiten wurden nicht verwendet.
   }
 advise-why-minutes = { $variant ->
-    [unknown] Wie viele Updates hineinpassen, ist nicht bekannt, weil nicht bekannt ist, wie schnell dieses Gerät ist. train misst das und plant nach der Uhr.
-    [small] Für so viel Zeit sind es zu wenig Daten: train endet nach { $number ->
+    [unknown] Wie schnell dieses Gerät ist, ist nicht bekannt; darum ist die Zahl der Updates offen. stepglass train misst die Geschwindigkeit und hält die Zeit ein.
+    [small] Für so viel Zeit sind es zu wenig Daten: stepglass train endet nach { $number ->
         [one] einem Update
        *[other] { $max_iters } Updates
-      }, { $epochs } Durchgängen durch { $dataset }.
+      } ({ $epochs } Durchgänge durch { $dataset }).
    *[fit] { $number ->
         [one] Etwa ein Update passt
        *[other] Etwa { $max_iters } Updates passen
-      } in die Zeit, mit Evaluationen. train plant nach der Uhr, mit der Geschwindigkeit, die es misst.
+      } in die Zeit, Evaluationen eingerechnet. stepglass train misst die Geschwindigkeit selbst und hält die Zeit ein.
   }
 advise-why-epochs = Durchgänge durch { $dataset }: { $number ->
-    [one] Das ist ein Update
-   *[other] Das sind { $max_iters } Updates
+    [one] Das ergibt ein Update
+   *[other] Das ergibt { $max_iters } Updates
   }.
 advise-why-nproc = { $variant ->
-    [found] Das Log nennt die MFU einer GPU. Insgesamt ist es so schnell wie { $processes } GPUs. Auch hier gelten MFU und Speicher für eine.
-    [measured] { $processes } GPUs teilen sich ein Update. MFU und Speicher gelten für eine.
-   *[asked] { $processes } GPUs teilen sich ein Update. MFU und Speicher gelten für eine. Wie lange sie brauchen, um Gradienten auszutauschen, ist nicht bekannt und nicht mitgezählt.
+    [found] Das Log nennt die MFU einer einzelnen GPU, aber insgesamt ist der Lauf so schnell wie { $processes } GPUs. Auch hier gelten MFU und Speicher pro GPU.
+    [measured] { $processes } GPUs teilen sich jedes Update. MFU und Speicher gelten pro GPU.
+   *[asked] { $processes } GPUs teilen sich jedes Update. MFU und Speicher gelten pro GPU. Die Zeit für den Austausch der Gradienten ist nicht bekannt und nicht mitgezählt.
   }
 advise-why-batch-size = { $variant ->
     [whole] Alle Sequenzen eines Updates passen auf einmal in den Speicher: { $need_bytes } von { $device_bytes }.
@@ -1029,8 +1029,8 @@ advise-why-compile = { $variant ->
         [cuda] Auf einer GPU lohnt es sich bei Läufen von mehr als ein paar Minuten.
        *[cpu] Auf einer CPU spart es wenig, und wie lange der Lauf dauert, ist nicht bekannt.
       }
-    [short] Das Kompilieren dauert etwa { $compile_ms } und würde etwa { $saved_ms } sparen (Lauf ohne: { $run_ms }).
-   *[pays] Das Kompilieren dauert etwa { $compile_ms } und spart etwa { $saved_ms } (Lauf ohne: { $run_ms }).
+    [short] Das Kompilieren dauert etwa { $compile_ms } und würde etwa { $saved_ms } sparen (Lauf ohne Kompilieren: { $run_ms }).
+   *[pays] Das Kompilieren dauert etwa { $compile_ms } und spart etwa { $saved_ms } (Lauf ohne Kompilieren: { $run_ms }).
   }
 advise-why-eval-interval = Eine Evaluation dauert so lange wie { $cost } Updates{ $has_time ->
     [yes] {" "}({ $each_ms })

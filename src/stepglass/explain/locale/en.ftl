@@ -920,32 +920,32 @@ advise-why-max-iters = { $tokens } tokens in { $number ->
    *[yes] {""}
   }
 advise-why-device = { $variant ->
-    [sizes] { $device_bytes } were assumed. { $name } is also sold with { $sizes } GB: { $other }
-    [named] The log is of another device: { $name }. Its times were not used.
-    [speed] The log shows { $tflops } TFLOP/s, and this device cannot have more than { $most }: it is of another device. Its times were not used.
-    [cuda] The log is of a CUDA GPU. Its times were not used.
-    [mps] The log is of an Apple GPU. Its times were not used.
-   *[cpu] The log is of a CPU. Its times were not used.
+    [sizes] Assumed: { $device_bytes }. This device is also sold with { $sizes } GB: { $other }
+    [named] The log is from another device: { $name }. Its times were not used.
+    [speed] The log shows { $tflops } TFLOP/s, but this device has at most { $most }, so the log is from another device. Its times were not used.
+    [cuda] The log is from a CUDA GPU. Its times were not used.
+    [mps] The log is from an Apple GPU. Its times were not used.
+   *[cpu] The log is from a CPU. Its times were not used.
   }
 advise-why-minutes = { $variant ->
-    [unknown] How many updates fit is not known, because the speed of this device is not. train measures it and plans by the clock.
-    [small] The data is too small for so much time: train ends after { $number ->
+    [unknown] The speed of this device is not known, so the number of updates is open. stepglass train measures the speed and keeps to the time.
+    [small] The data is too small for so much time: stepglass train ends after { $number ->
         [one] one update
        *[other] { $max_iters } updates
-      }, { $epochs } passes over { $dataset }.
+      } ({ $epochs } passes over { $dataset }).
    *[fit] { $number ->
         [one] About one update fits
        *[other] About { $max_iters } updates fit
-      } into the time, with evaluations. train plans by the clock, with the speed that it measures.
+      } into the time, evaluations included. stepglass train measures the speed itself and keeps to the time.
   }
 advise-why-epochs = Passes over { $dataset }: { $number ->
-    [one] this is one update
-   *[other] these are { $max_iters } updates
+    [one] that makes one update
+   *[other] that makes { $max_iters } updates
   }.
 advise-why-nproc = { $variant ->
-    [found] The log prints the MFU of one GPU. Its speed in all is that of { $processes } GPUs. Here too, MFU and memory are those of one.
-    [measured] { $processes } GPUs share an update. MFU and memory are those of one.
-   *[asked] { $processes } GPUs share an update. MFU and memory are those of one. The time in which they exchange gradients is not known and not counted.
+    [found] The log prints the MFU of one GPU, but its total speed is that of { $processes } GPUs. Here too, MFU and memory are per GPU.
+    [measured] { $processes } GPUs share each update. MFU and memory are per GPU.
+   *[asked] { $processes } GPUs share each update. MFU and memory are per GPU. The time to exchange gradients is not known and not counted.
   }
 advise-why-batch-size = { $variant ->
     [whole] All sequences of an update fit at once: { $need_bytes } of { $device_bytes }.
@@ -967,7 +967,7 @@ advise-why-dtype = { $variant ->
     [cpu] The fastest exact format on a CPU.
     [mps] The safe format on an Apple GPU.
     [float16] The GPU ({ $device }) has no bfloat16 units. float16 needs loss scaling, which the trainer does.
-   *[bfloat16] The tensor cores are fastest in it, and the loss needs no scaling.
+   *[bfloat16] The tensor cores are fastest with it, and the loss needs no scaling.
   }
 advise-why-compile = { $variant ->
     [asked] As asked.
@@ -976,8 +976,8 @@ advise-why-compile = { $variant ->
         [cuda] On a GPU it pays in runs of more than a few minutes.
        *[cpu] It saves little on a CPU, and how long the run takes is not known.
       }
-    [short] It takes about { $compile_ms } and would save about { $saved_ms } of { $run_ms } without it.
-   *[pays] It takes about { $compile_ms } and saves about { $saved_ms } of { $run_ms } without it.
+    [short] It takes about { $compile_ms } and would save about { $saved_ms } (run without it: { $run_ms }).
+   *[pays] It takes about { $compile_ms } and saves about { $saved_ms } (run without it: { $run_ms }).
   }
 advise-why-eval-interval = An evaluation takes as long as { $cost } updates{ $has_time ->
     [yes] {" "}({ $each_ms })
@@ -985,7 +985,7 @@ advise-why-eval-interval = An evaluation takes as long as { $cost } updates{ $ha
   }. { $number ->
     [one] Every update
    *[other] Every { $interval } updates
-  } that is { $eval_share } of the time{ $variant ->
+  }, that is { $eval_share } of the time{ $variant ->
     [asked] , as asked; { $budget_share } is a good budget.
     [short] ; the run is short, and four evaluations are the least that show a curve.
    *[budget] ; the budget is { $budget_share }.

@@ -332,7 +332,7 @@ rule-pace-setter-title = { $variant ->
   }
 rule-pace-setter-text = { $variant ->
     [python] Al final del { $ahead_share } de las actualizaciones, la GPU ya había terminado y esperaba a que Python lanzara kernels. Un batch_size mayor o compile=True le dan más trabajo por lanzamiento.
-    [data] Al final del { $ahead_share } de las actualizaciones, la GPU ya había terminado, y pasó más del 5 % de su paso esperando batches. Guarde los datos en un disco local o en memoria.
+    [data] Al final del { $ahead_share } de las actualizaciones, la GPU ya había terminado, y pasó más del 5 % de su paso esperando batches. Conviene tener los datos en un disco local o en memoria.
    *[gpu] Al final del { $behind_share } de las actualizaciones aún quedaba trabajo en cola para la GPU: ni Python ni los datos la frenan.
   }
 
@@ -940,8 +940,8 @@ advise-basis-measured = medido
 advise-basis-calculated = calculado
 advise-basis-estimated = estimado
 advise-why-title = Por qué
-advise-note = Las estimaciones salen de fórmulas ajustadas a logs públicos, en los que se desvían hasta un { $error_percent }. Para obtener otras mejores, entrenar 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise EJECUCIÓN
-advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Con --measure se entrenan y se miden aquí unas pocas actualizaciones.
+advise-note = Las estimaciones salen de fórmulas ajustadas a logs públicos, en los que se desvían hasta un { $error_percent }. Para obtener otras mejores, entrenar durante 20 actualizaciones (--max_iters=20) y volver a preguntar con la ejecución: stepglass advise EJECUCIÓN
+advise-unknown-time = Aún no se sabe qué velocidad alcanza este dispositivo. Con --measure se entrena aquí durante unas pocas actualizaciones y se mide.
 advise-written = { $path } está escrito. Para entrenar con él: stepglass train { $path }
 advise-why-max-iters = Tokens leídos: { $tokens } en { $number ->
     [one] una actualización
@@ -969,32 +969,32 @@ advise-why-max-iters = Tokens leídos: { $tokens } en { $number ->
    *[yes] {""}
   }
 advise-why-device = { $variant ->
-    [sizes] Se han supuesto { $device_bytes }. { $name } también se vende con { $sizes } GB: { $other }
+    [sizes] Se han supuesto { $device_bytes }. Este dispositivo también se vende con { $sizes } GB: { $other }
     [named] El log es de otro dispositivo: { $name }. No se han usado sus tiempos.
-    [speed] El log muestra { $tflops } TFLOP/s, y este dispositivo no puede pasar de { $most }: es de otro. No se han usado sus tiempos.
+    [speed] El log muestra { $tflops } TFLOP/s, pero este dispositivo no puede pasar de { $most }: el log es de otro. No se han usado sus tiempos.
     [cuda] El log es de una GPU CUDA. No se han usado sus tiempos.
     [mps] El log es de una GPU de Apple. No se han usado sus tiempos.
    *[cpu] El log es de una CPU. No se han usado sus tiempos.
   }
 advise-why-minutes = { $variant ->
-    [unknown] No se sabe cuántas actualizaciones caben, porque no se sabe qué velocidad alcanza este dispositivo. train la mide y planifica según el reloj.
-    [small] Son pocos datos para tanto tiempo: train termina tras { $number ->
+    [unknown] No se sabe cuántas actualizaciones caben, porque no se sabe qué velocidad alcanza este dispositivo. stepglass train la mide y se ajusta al tiempo.
+    [small] Son pocos datos para tanto tiempo: stepglass train termina tras { $number ->
         [one] una actualización
        *[other] { $max_iters } actualizaciones
-      }, { $epochs } pasadas por { $dataset }.
+      } ({ $epochs } pasadas por { $dataset }).
    *[fit] En ese tiempo { $number ->
         [one] cabe más o menos una actualización
        *[other] caben unas { $max_iters } actualizaciones
-      }, con evaluaciones. train planifica según el reloj, con la velocidad que mide.
+      }, evaluaciones incluidas. stepglass train mide él mismo la velocidad y se ajusta al tiempo.
   }
 advise-why-epochs = Pasadas por { $dataset }: { $number ->
-    [one] es una actualización
-   *[other] son { $max_iters } actualizaciones
+    [one] equivalen a una actualización
+   *[other] equivalen a { $max_iters } actualizaciones
   }.
 advise-why-nproc = { $variant ->
-    [found] El log indica el MFU de una sola GPU. En total es tan rápido como { $processes } GPU. También aquí el MFU y la memoria son los de una.
-    [measured] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una.
-   *[asked] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una. No se sabe cuánto tardan en intercambiar gradientes, y ese tiempo no se cuenta.
+    [found] El log indica el MFU de una sola GPU, pero en total la ejecución es tan rápida como { $processes } GPU. También aquí el MFU y la memoria son los de una sola.
+    [measured] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una sola.
+   *[asked] { $processes } GPU se reparten cada actualización. El MFU y la memoria son los de una sola. No se sabe cuánto tardan en intercambiar gradientes, y ese tiempo no se cuenta.
   }
 advise-why-batch-size = { $variant ->
     [whole] Todas las secuencias de una actualización caben a la vez: { $need_bytes } de { $device_bytes }.
@@ -1025,14 +1025,14 @@ advise-why-compile = { $variant ->
         [cuda] En una GPU compensa en ejecuciones de más de unos minutos.
        *[cpu] En una CPU ahorra poco, y no se sabe cuánto dura la ejecución.
       }
-    [short] Compilar tarda aprox. { $compile_ms } y ahorraría aprox. { $saved_ms } de los { $run_ms } sin compilar.
-   *[pays] Compilar tarda aprox. { $compile_ms } y ahorra aprox. { $saved_ms } de los { $run_ms } sin compilar.
+    [short] Compilar tarda aprox. { $compile_ms } y ahorraría aprox. { $saved_ms } (ejecución sin compilar: { $run_ms }).
+   *[pays] Compilar tarda aprox. { $compile_ms } y ahorra aprox. { $saved_ms } (ejecución sin compilar: { $run_ms }).
   }
 advise-why-eval-interval = Una evaluación tarda lo mismo que { $cost } actualizaciones{ $has_time ->
     [yes] {" "}({ $each_ms })
    *[no] {""}
   }. { $number ->
-    [one] En cada actualización
+    [one] Tras cada actualización
    *[other] Cada { $interval } actualizaciones
   }, eso ocupa el { $eval_share } del tiempo{ $variant ->
     [asked] , como se ha pedido; un buen presupuesto es el { $budget_share }.

@@ -73,7 +73,7 @@ answer-error = Problème : le run s'est terminé par une erreur (ligne { $line 
 answer-interrupted = Aucun problème détecté ; le run a été interrompu (ligne { $line }).
 answer-step = { $counts ->
     [epochs] Une epoch prend { $normal_ms }.
-    [micro-batches] Une itération prend { $normal_ms } ; une mise à jour en compte plusieurs.
+    [micro-batches] Une itération prend { $normal_ms } ; une mise à jour en compte plusieurs.
    *[steps] Un step d'entraînement prend { $normal_ms }.
   }
 answer-mean = Un step prend { $mean_ms } en moyenne d'après { $clock }.
@@ -113,7 +113,7 @@ basis-wall-clock = d'après la durée totale indiquée par le log
 basis-clock = d'après l'horloge du log, { $clock }
 basis-bar = d'après le temps écoulé qu'affiche la barre de progression
 basis-printed = somme des temps affichés
-basis-estimated = estimation : les itérations non affichées sont supposées semblables aux autres
+basis-estimated = estimation : les itérations non affichées sont supposées semblables aux autres
 covers-run = run complet
 covers-loop = { $unit ->
     [epoch] { $span ->
@@ -252,13 +252,13 @@ rule-warm-up-text = { $variant ->
     [both] La première itération a pris { $time_ms } : environ { $warmup_ms } de démarrage, { $eval_ms } d'évaluation et un step de { $normal_ms }.
     [together] La première itération a pris { $time_ms } : le démarrage et l'évaluation de l'itération 0, ensemble. Aucune évaluation ultérieure de ce log ne montre ce que coûte une évaluation seule ; un step normal prend { $normal_ms }.
     [window] Elles ont pris { $time_ms } chacune en moyenne, les suivantes { $normal_ms } : { $warmup_ms } de démarrage en tout.
-    [several] Elles ont pris jusqu'à { $time_ms }, les suivantes { $normal_ms } : { $warmup_ms } de démarrage en tout.
+    [several] Elles ont pris jusqu'à { $time_ms }, les suivantes { $normal_ms } : { $warmup_ms } de démarrage en tout.
     [line] La première ligne affiche { $time_ms }, les suivantes { $normal_ms }. Elle comprend sans doute le démarrage.
    *[plain] La première itération a pris { $time_ms }, les suivantes prennent { $normal_ms }.
   } Le démarrage, c'est { $work ->
     [compile] surtout la compilation du modèle (torch.compile), puis la mémoire, les kernels et le premier batch
     [any] ce qui n'a lieu qu'une fois : compiler le modèle (s'il est compilé), allouer la mémoire, charger les kernels, lire le premier batch
-    [data] ce qui n'a lieu qu'une fois. Ici, c'était surtout l'attente des données : ouvrir le jeu de données et lire les premiers batches
+    [data] ce qui n'a lieu qu'une fois. Ici, c'était surtout l'attente des données : ouvrir le jeu de données et lire les premiers batches
    *[first-use] ce qui n'a lieu qu'une fois : allouer la mémoire, charger les kernels, lire le premier batch
   }.
 
@@ -324,8 +324,8 @@ rule-pace-setter-title = { $variant ->
   }
 rule-pace-setter-text = { $variant ->
     [python] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé et attendait que Python lance des kernels. Un batch_size plus grand ou compile=True lui donne plus de travail par lancement.
-    [data] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé, et il a passé plus de 5 % de son step à attendre des batchs. Gardez les données sur un disque local ou en mémoire.
-   *[gpu] À la fin de { $behind_share } des mises à jour, du travail attendait encore le GPU : ni Python ni les données ne le freinent.
+    [data] À la fin de { $ahead_share } des mises à jour, le GPU avait déjà terminé, et il a passé plus de 5 % de son step à attendre des batchs. Gardez les données sur un disque local ou en mémoire.
+   *[gpu] À la fin de { $behind_share } des mises à jour, du travail attendait encore le GPU : ni Python ni les données ne le freinent.
   }
 
 rule-periodic-stall-title = { $variant ->
@@ -632,7 +632,7 @@ rule-unexplained-stall-text = { $place ->
    *[other] {" "}Il y a { $count } blocages de ce genre, { $total_ms } en tout.
   } { $variant ->
     [recompile] Une ligne juste avant indique que du code a été recompilé.
-    [boundary] Juste avant, le log signale un checkpoint ou une évaluation, qui peut en être la cause : vérifiez le disque sur lequel il est écrit.
+    [boundary] Juste avant, le log signale un checkpoint ou une évaluation, qui peut en être la cause : vérifiez le disque sur lequel il est écrit.
     [memory] La mémoire utilisée y est plus élevée qu'avant : si celle du matériel est presque pleine, ce sont les transferts qui prennent ce temps. Un batch plus petit ou des séquences plus courtes permettent de le vérifier.
     [pause] Causes possibles : ordinateur en veille ou processus en pause, autre programme, disque plein ou lent. Le log ne permet pas de trancher.
    *[plain] Causes possibles : autre programme, disque lent, mémoire qui manque, code recompilé pour une nouvelle shape. Le log ne permet pas de trancher.
@@ -663,7 +663,7 @@ rule-repeated-work-text = Le run avait atteint iter { $end_iter } et a repris à
 ## What a log cannot show
 
 cannot-data-wait = Combien de temps l'entraînement a attendu les données : nanoGPT ne le mesure pas.
-cannot-unprinted = Le temps de chaque itération : seules certaines sont affichées, les autres sont supposées semblables.
+cannot-unprinted = Le temps de chaque itération : seules certaines sont affichées, les autres sont supposées semblables.
 cannot-device = Sur quel matériel le run a tourné : le mfu est calculé par rapport aux 312 TFLOP/s d'un A100. Indiquer le matériel avec --device.
 cannot-split = La part de l'évaluation et celle du checkpoint : ils vont toujours ensemble, et aucune ligne n'est horodatée.
 cannot-last-micro-batch = La perte d'une itération entière : nanoGPT affiche celle du dernier micro-batch.
@@ -916,7 +916,7 @@ advise-about = { $is_known ->
        *[yes] { $device_bytes }
       }{ $has_peak ->
         [no] {""}
-       *[yes] , { $tflops } TFLOP/s en { $dtype }
+       *[yes] , { $tflops } TFLOP/s en { $dtype }
       })
   } : modèle { $model } de { $parameters } paramètres, { $tokens } tokens par mise à jour
 advise-expect-title = À quoi s'attendre
@@ -935,8 +935,8 @@ advise-basis-measured = mesuré
 advise-basis-calculated = calculé
 advise-basis-estimated = estimé
 advise-why-title = Pourquoi
-advise-note = Les estimations viennent de formules ajustées à des logs publics, où elles s'écartent de { $error_percent } au plus. Pour en avoir de meilleures, entraîner 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise RUN
-advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Avec --measure, quelques mises à jour sont entraînées et mesurées ici.
+advise-note = Les estimations viennent de formules ajustées à des logs publics, où elles s'écartent de { $error_percent } au plus. Pour en avoir de meilleures, entraîner pendant 20 mises à jour (--max_iters=20), puis redemander avec le run : stepglass advise RUN
+advise-unknown-time = La vitesse de ce matériel n'est pas encore connue. Avec --measure, on entraîne ici pendant quelques mises à jour et on mesure.
 advise-written = { $path } est écrit. Pour entraîner avec : stepglass train { $path }
 advise-why-max-iters = Tokens lus : { $tokens } en { $number ->
     [one] une mise à jour
@@ -964,32 +964,32 @@ advise-why-max-iters = Tokens lus : { $tokens } en { $number ->
    *[yes] {""}
   }
 advise-why-device = { $variant ->
-    [sizes] Supposé : { $device_bytes }. { $name } existe aussi avec { $sizes } Go : { $other }
-    [named] Le log vient d'un autre matériel : { $name }. Ses temps n'ont pas été utilisés.
-    [speed] Le log montre { $tflops } TFLOP/s, et ce matériel ne peut pas dépasser { $most } : il vient d'un autre. Ses temps n'ont pas été utilisés.
+    [sizes] Supposé : { $device_bytes }. Ce matériel existe aussi avec { $sizes } Go : { $other }
+    [named] Le log vient d'un autre matériel : { $name }. Ses temps n'ont pas été utilisés.
+    [speed] Le log montre { $tflops } TFLOP/s, mais ce matériel ne peut pas dépasser { $most } : le log vient d'un autre. Ses temps n'ont pas été utilisés.
     [cuda] Le log vient d'un GPU CUDA. Ses temps n'ont pas été utilisés.
     [mps] Le log vient d'un GPU Apple. Ses temps n'ont pas été utilisés.
    *[cpu] Le log vient d'un CPU. Ses temps n'ont pas été utilisés.
   }
 advise-why-minutes = { $variant ->
-    [unknown] On ne sait pas combien de mises à jour tiennent dans ce temps, car la vitesse de ce matériel n'est pas connue. train la mesure et planifie selon l'horloge.
-    [small] C'est trop peu de données pour autant de temps : train s'arrête après { $number ->
+    [unknown] On ne sait pas combien de mises à jour tiennent dans ce temps, car la vitesse de ce matériel n'est pas connue. stepglass train la mesure et s'en tient à ce temps.
+    [small] Il y a trop peu de données pour autant de temps : stepglass train s'arrête après { $number ->
         [one] une mise à jour
        *[other] { $max_iters } mises à jour
-      }, { $epochs } passages sur { $dataset }.
+      } ({ $epochs } passages sur { $dataset }).
    *[fit] { $number ->
         [one] Environ une mise à jour tient
        *[other] Environ { $max_iters } mises à jour tiennent
-      } dans ce temps, avec les évaluations. train planifie selon l'horloge, avec la vitesse qu'il mesure.
+      } dans ce temps, évaluations comprises. stepglass train mesure lui-même la vitesse et s'en tient à ce temps.
   }
-advise-why-epochs = Passages sur { $dataset } : cela fait { $number ->
+advise-why-epochs = Passages sur { $dataset } : cela fait { $number ->
     [one] une mise à jour
    *[other] { $max_iters } mises à jour
   }.
 advise-why-nproc = { $variant ->
-    [found] Le log donne le MFU d'un seul GPU. Au total, il est aussi rapide que { $processes } GPU. Ici aussi, le MFU et la mémoire sont ceux d'un seul.
-    [measured] { $processes } GPU se partagent une mise à jour. Le MFU et la mémoire sont ceux d'un seul.
-   *[asked] { $processes } GPU se partagent une mise à jour. Le MFU et la mémoire sont ceux d'un seul. Le temps d'échange des gradients n'est pas connu et n'est pas compté.
+    [found] Le log affiche le MFU d'un seul GPU, mais au total le run est aussi rapide que { $processes } GPU. Ici aussi, le MFU et la mémoire sont ceux d'un seul.
+    [measured] { $processes } GPU se partagent chaque mise à jour. Le MFU et la mémoire sont ceux d'un seul.
+   *[asked] { $processes } GPU se partagent chaque mise à jour. Le MFU et la mémoire sont ceux d'un seul. Le temps d'échange des gradients n'est ni connu ni compté.
   }
 advise-why-batch-size = { $variant ->
     [whole] Toutes les séquences d'une mise à jour tiennent d'un coup : { $need_bytes } sur { $device_bytes }.
@@ -1020,8 +1020,8 @@ advise-why-compile = { $variant ->
         [cuda] Sur un GPU, cela vaut la peine pour un run de plus de quelques minutes.
        *[cpu] Sur un CPU, le gain est faible, et la durée du run n'est pas connue.
       }
-    [short] Compiler prend environ { $compile_ms } et ne ferait gagner qu'environ { $saved_ms } sur les { $run_ms } sans compiler.
-   *[pays] Compiler prend environ { $compile_ms } et fait gagner environ { $saved_ms } sur les { $run_ms } sans compiler.
+    [short] Compiler prend environ { $compile_ms } et ne ferait gagner qu'environ { $saved_ms } (run sans compiler : { $run_ms }).
+   *[pays] Compiler prend environ { $compile_ms } et fait gagner environ { $saved_ms } (run sans compiler : { $run_ms }).
   }
 advise-why-eval-interval = Une évaluation prend autant de temps que { $cost } mises à jour{ $has_time ->
     [yes] {" "}({ $each_ms })
