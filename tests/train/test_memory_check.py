@@ -11,6 +11,7 @@ from stepglass.hardware.device import Device
 from stepglass.measure.shapes import shape_of
 from stepglass.settings.train import TrainConfig
 from stepglass.train.memory_check import need_of, rows_before_compiling
+from stepglass.train.memory_errors import is_out_of_memory
 
 GPT2 = {"model": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "block_size": 1024}
 
@@ -113,3 +114,38 @@ def test_a_refusal_counts_what_the_compiled_model_needs(triton):
     text = refusal(6.0, **MODERN)
     assert "needs at least 7.5 GB" in text
     assert "--batch_size=5 --gradient_accumulation_steps=96 fits" in text
+
+
+def cpu(free_gb: float, threads: int = 1) -> Device:
+    device = Card(torch.device("cpu"), "a CPU", torch.float32, threads, False, 1, ())
+    object.__setattr__(device, "free", int(free_gb * 1e9))
+    return device
+
+
+def test_a_run_on_a_cpu_has_to_leave_room_for_what_its_heap_grows_by():
+    cfg = TrainConfig(**GPT2, batch_size=4, gradient_accumulation_steps=1)
+    shape = shape_of(cfg, 65)
+    need = need_of(cfg, shape, cpu(64.0), 4, accumulates=False).total / 1e9
+    assert rows_before_compiling(cfg, shape, cpu(need / 0.8)) == 4
+    with pytest.raises(DeviceError, match="85% of what is free; --batch_size="):
+        rows_before_compiling(cfg, shape, cpu(need / 0.9))
+
+
+def test_every_replica_on_a_cpu_has_gradients_of_its_own():
+    cfg = TrainConfig(**GPT2, batch_size=4, gradient_accumulation_steps=1)
+    shape = shape_of(cfg, 65)
+    one, two = (need_of(cfg, shape, cpu(64.0, threads), 4, accumulates=False) for threads in (1, 2))
+    assert two.gradients - one.gradients == 4 * shape.num_params()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "Invalid buffer size: 494.00 GiB",
+        "MPS backend out of memory (MPS allocated: 18.00 GB)",
+    ],
+)
+def test_every_way_to_say_that_memory_is_short_is_understood(message):
+    assert is_out_of_memory(RuntimeError(message))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
